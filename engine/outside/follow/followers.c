@@ -23,7 +23,6 @@
 #include "engine/outside/late/rows.h"
 #include "engine/outside/follow/still.h"
 #include "engine/outside/follow/verdicts.h"
-#include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/log/rest.h"
@@ -293,7 +292,7 @@ void followers_look(struct monitor *m)
 	}
 	still_waits_look(m);
 	rules_look(m);
-	server_elsewhere(leading(m));	/* a failover asks, and is to know by then */
+	takeover_ready(m);
 }
 
 /* --- the end of all ------------------------------------------------------------------- */

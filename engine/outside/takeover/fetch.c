@@ -22,6 +22,7 @@
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
+#include "engine/outside/takeover/takeover_parts.h"
 #include "engine/outside/takeover/taking.h"
 
 #define KNOWN_MOST	4096	/* descriptors: a kilobyte of what is known of them */
@@ -302,6 +303,11 @@ int numbers_send(struct monitor *m, struct taking *k)
 int64_t fetched(void)
 {
 	return fetch.n;
+}
+
+void fetch_ready(void)
+{
+	takeover_own(&fetch, sizeof(fetch));
 }
 
 unsigned fetch_asked(void)

@@ -23,6 +23,7 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -32,6 +33,7 @@
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
+#include "engine/outside/takeover/taking.h"
 #include "engine/outside/takeover/untold.h"
 
 #define LOOK_MS		50
@@ -203,6 +205,27 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 	mv->asked = NULL;
 	snprintf(why, size, "%s", mv->cause);
 	return -ETIMEDOUT;
+}
+
+/* --- before there is one ---------------------------------------------------------------- */
+
+#define PAGE		4096
+
+void takeover_own(void *at, size_t size)
+{
+	volatile char *page = at;
+
+	for (size_t i = 0; i < size; i += PAGE)
+		page[i] = page[i];
+}
+
+void takeover_ready(struct monitor *m)
+{
+	takeover_own(&m->move, sizeof(m->move));
+	for (unsigned i = 0; i < m->versions; i++)
+		takeover_own(m->version[i].why, sizeof(m->version[i].why));
+	fetch_ready();
+	server_elsewhere(leading(m));
 }
 
 /* --- while it lasts ------------------------------------------------------------------- */

@@ -27,6 +27,8 @@ bool version_faults(const struct version *v);
 /* It is to be replaced, or what it has is still to be taken; that takes as long as it takes. */
 bool takeover_keeps(const struct monitor *m, const struct version *v);
 void takeover_look(struct monitor *m);
+/* Now and then, while nobody waits: what a failover would first have to find is there. */
+void takeover_ready(struct monitor *m);
 bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);
 uint64_t now_us(void);
 

@@ -30,6 +30,11 @@ bool move_is_last(const struct move *mv);
 /* The version cannot go on: MOVE_fails, or MOVE_nothing where none could take over. */
 enum move_event move_failure(const struct version *from, const char *cause);
 
+/* --- takeover.c ----------------------------------------------------------------- */
+
+/* The pages there are ours, and no child's of ours as well, when they are written. */
+void takeover_own(void *at, size_t size);
+
 /* --- takeover_successor.c ------------------------------------------------------- */
 
 /* Why it leads in no case; NULL: nothing is against it. */

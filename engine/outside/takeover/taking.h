@@ -36,6 +36,8 @@ struct version *taken_before(struct monitor *m, const struct version *v);
 /* The twin's, fetched from now on; all that was fetched and is not sent is closed. */
 struct taking *fetch_begin(struct monitor *m, pid_t twin);
 void fetch_end(void);
+/* Nobody has to wait for its memory: takeover_ready. */
+void fetch_ready(void);
 /* As many descriptors as were fetched, or -errno; and of how many /proc was asked. */
 int64_t fetched(void);
 unsigned fetch_asked(void);
