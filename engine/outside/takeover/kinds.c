@@ -231,26 +231,30 @@ static int directory_send(struct monitor *m, struct taking *k)
 	return result;
 }
 
-/* What the twin has written to its own /proc we write to the other's: no message. */
-static int oom_score_send(struct monitor *m, struct taking *k)
+static int nothing_sent(struct monitor *m, struct taking *k)
+{
+	(void)m, (void)k;
+	return 0;
+}
+
+/* What the twin has written to its own /proc we write to the other's. */
+void oom_score_bring(pid_t twin, pid_t pid)
 {
 	char path[64], text[16];
 	int from, to;
 	ssize_t n;
 
-	(void)m;
-	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", k->twin);
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", twin);
 	from = open(path, O_RDONLY | O_CLOEXEC);
 	n = from < 0 ? -1 : read(from, text, sizeof(text));
-	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", k->pid);
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
 	to = n > 0 ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 	if (to >= 0 && write(to, text, (size_t)n) < 0)
-		say_log("take", "oom_score_adj of %d: %s", k->pid, strerror(errno));
+		say_log("take", "oom_score_adj of %d: %s", pid, strerror(errno));
 	if (from >= 0)
 		close(from);
 	if (to >= 0)
 		close(to);
-	return 0;
 }
 
 /* --- the table ---------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/taking.h"
 
 #define DYING_MS	3000	/* for last words, and a core file */
 
@@ -222,6 +223,9 @@ void takers_part(struct monitor *m, struct move *mv)
 		}
 		mv->parted = true;
 		takers_close(&k);
+		if (process_began(k.twin) == k.twin_began &&
+		    version_owns(k.version, k.request.pid, k.request.pid))
+			oom_score_bring(k.twin, k.request.pid);
 		twin_end(m, k.holder, k.twin, k.twin_began);
 	}
 	mv->takers = left;

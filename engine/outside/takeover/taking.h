@@ -56,6 +56,8 @@ void kind_look(struct monitor *m, struct taking *k, const struct taken_descripto
 int kinds_send(struct monitor *m, struct taking *k);
 void kinds_drop(struct taking *k);
 int numbers_send(struct monitor *m, struct taking *k);
+/* The twin lives, and the other leads. */
+void oom_score_bring(pid_t twin, pid_t pid);
 
 /* --- locks.c -------------------------------------------------------------------- */
 
