@@ -393,6 +393,7 @@ static void cgroup_end(struct monitor *m)
 
 static void session_close(struct monitor *m)
 {
+	rewind_over(m);
 	findings_close(m);
 	rollbacks_close(m);
 	recorder_end(m);

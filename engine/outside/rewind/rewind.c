@@ -72,22 +72,22 @@ static void state_look(struct version *v)
 		monitor_wake_after(v->monitor, LOOK_MS);
 }
 
-/* A process that ends wants a processor: not while another is about to lead. */
-static void over_look(struct version *v)
+void rewind_over(struct monitor *m)
 {
-	if (v->rewind.over && !takeover_any(v->monitor))
-		copies_kill(&v->rewind);
-	if (v->rewind.over)
-		monitor_wake_after(v->monitor, LOOK_MS);
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->version[i].rewind.over)
+			copies_kill(&m->version[i].rewind);
 }
 
 void rewind_look(struct monitor *m)
 {
+	/* A process that ends wants a processor: not while another is about to lead. */
+	if (!takeover_any(m))
+		rewind_over(m);
 	for (unsigned i = 1; m->options->rewind && i < m->versions; i++) {
 		struct version *v = &m->version[i];
 		bool keeps = i != m->leader && v->state == VERSION_FOLLOWS;
 
-		over_look(v);
 		/* One that becomes another build reads nothing: there is nothing to go back to. */
 		if (!v->brief || stages_is_changing(m, v))
 			continue;
@@ -137,7 +137,6 @@ void rewind_forget_all(struct monitor *m)
 {
 	for (unsigned i = 0; i < m->versions; i++)
 		image_forget(&m->version[i]);
-	monitor_wake_after(m, LOOK_MS);
 }
 
 bool rewind_ended(struct monitor *m, pid_t pid)

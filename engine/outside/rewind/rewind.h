@@ -29,6 +29,8 @@ static inline bool rewind_is_on(const struct version *v)
 void rewind_end(struct version *v);
 /* The same of all, while clients wait: nothing goes back to an image, which ends behind that. */
 void rewind_forget_all(struct monitor *m);
+/* Those that were forgotten end. */
+void rewind_over(struct monitor *m);
 /* A child has ended: true: it was an image. */
 bool rewind_ended(struct monitor *m, pid_t pid);
 /* For status. */

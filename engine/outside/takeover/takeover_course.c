@@ -330,6 +330,7 @@ enum move_event move_end(struct monitor *m, struct move *mv)
 	MUST(mv->to->index == m->leader);
 	take_over();
 	takers_forget(mv);
+	rewind_over(m);
 	if (mv->taken) {
 		move_say(m, mv);
 		past_stood(m, PAUSE_takeover, mv->ready_us);
