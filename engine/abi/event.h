@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	14
+#define EVENT_VERSION	15
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -41,6 +41,8 @@ enum event_kind {
 			   of realm arg[0]; the last of its lane */
 	EVENT_BACK,	/* the request has failed, by the signal arg[0], and is taken back */
 	EVENT_EDGE,	/* nothing but an edge: of a call that would have given, and was not made */
+	EVENT_BATON,	/* the thread works again, with the turn arg[1] of arg[0]; arg[2]: it was
+			   another's still; result: of the call that it is behind */
 	EVENT_KINDS
 };
 

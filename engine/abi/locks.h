@@ -74,6 +74,7 @@ enum lock_how {
  */
 #define LOCK_BUCKETS	1024u
 #define LOCK_ONCE_BUCKET LOCK_BUCKETS	/* one more, for all that runs once */
+#define LOCK_BATON_BUCKET (LOCK_BUCKETS + 1)	/* and one for whose turn it is to work */
 #define LOCK_NO_TURN	(~0ull)
 
 #endif

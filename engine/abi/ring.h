@@ -42,7 +42,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	16
+#define RING_VERSION	17
 
 /*
  * Limit (sessions): versions of a session at one time, the leader among them. Beyond: a
@@ -237,7 +237,7 @@ struct conduct {
 	uint32_t keeps;		/* versions that look at nothing, and hold all, as bits */
 	uint32_t born[VERSIONS];	/* of all that ever were, who has the number */
 	uint32_t births;	/* that there were */
-	uint32_t pad0;
+	uint32_t one_at_a_time;	/* of each process one thread works (order/baton.c) */
 	uint64_t pad[446];
 };
 

@@ -84,7 +84,7 @@ class Sshd(Server):
 
 class MariaDB(Server):
     needs, shape = ("mariadbd", "mariadb-install-db"), "C++; a thread for each connection"
-    client, daemon = clients.Sql, False
+    client, daemon, connections = clients.Sql, False, 8
     begin_s = 60
 
     def prepare(self):

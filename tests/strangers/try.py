@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""try.py [--table] [--only PHASE,...] [SERVER...|all]: a server that mve was not made with,
+"""try.py [--table] [--only PHASE,...] [--one-at-a-time] [SERVER...|all]: a server that mve was not made with,
 tried as a stranger would.  servers.py has them, a few lines each; clients.py checks each answer.
 
 	native	alone, under load
@@ -11,6 +11,8 @@ tried as a stranger would.  servers.py has them, a few lines each; clients.py ch
 	crash	the leader is killed by SIGSEGV (or `crash`) under load; the follower takes over
 	daemon	as a daemon: with a follower, promoted to and fro, crashed, stopped
 	record	recorded under load, and replayed twice to the end: equal (only when asked for)
+	soak	with a follower, loaded for --seconds (60) beside --spinners (0) that compute: what
+		`mve status` counts of races and waits stands behind it (only when asked for)
 
 Each begins anew, in a session of its own.  It says a line for each: `yes`, or what did not hold:
 requests that got no or a wrong answer are *lost* and counted, nobody answered for QUIET_S is an
@@ -27,6 +29,7 @@ import threading
 import time
 
 import classics     # noqa: F401, adds to SERVERS
+import threads      # noqa: F401, so does it
 from clients import Wrong
 from servers import SERVERS
 
@@ -157,15 +160,20 @@ class Session:
             file.write(report)
         return " | ".join(said[-4:])
 
+    def alive(self):
+        """The follower, which is one still."""
+        rest = [v for v in self.status()["versions"] if v["role"] != "leader"]
+        if len(rest) != 1 or rest[0]["role"] != "follower" or not rest[0]["alive"]:
+            raise Wrong(f"dropped: {self.why()}")
+        return rest[0]
+
     def steady(self, seconds=30):
-        """The follower is one still, and has come to where the leader is."""
+        """It has come to where the leader is, too."""
         end, words = time.monotonic() + seconds, "no status"
         while time.monotonic() < end:
-            rest = [v for v in self.status()["versions"] if v["role"] != "leader"]
-            if len(rest) != 1 or rest[0]["role"] != "follower" or not rest[0]["alive"]:
-                raise Wrong(f"dropped: {self.why()}")
-            words = f"{rest[0]['lag_cells']} cells behind"
-            if rest[0]["lag_cells"] < 200:
+            cells = self.alive()["lag_cells"]
+            words = f"{cells} cells behind"
+            if cells < 200:
                 return
             time.sleep(0.2)
         raise Wrong(f"behind: {words}")
@@ -308,6 +316,39 @@ def record(session, load):
     return "yes, " + said[0]
 
 
+def counted(session, leads):
+    """Races, met limits and the longest wait of those that lead, or that follow."""
+    words = []
+    for v in session.status()["versions"]:
+        if (v["role"] == "leader") == leads:
+            words += [f"{w['kind']} {w['met']}" for w in v["waits"] if w["met"]]
+            words += [f"longest {w['kind']} {w['longest_us'] / 1000:.1f} ms"
+                      for w in v["waits"] if w["longest_us"] and w["whose"] == "leader" and leads]
+            words += [f"{r['times']} times {r['place']}" for r in v.get("rewind", {}).get("races", [])]
+    return ", ".join(words)
+
+
+def soak(session, load):
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                for _ in range(AT["spinners"])]
+    end, had = time.monotonic() + AT["seconds"], os.getloadavg()[0]
+    try:
+        while time.monotonic() < end:
+            load.more(1)
+            session.alive()
+            time.sleep(0.5)
+    finally:
+        had = f"load average {had:.0f} to {os.getloadavg()[0]:.0f}"
+        for one in spinning:
+            one.kill()
+            one.wait()
+    load.stop()
+    session.steady(60)
+    return (f"yes, {load.answers} answers, {had}; leader: {counted(session, True)}; "
+            f"follower: {counted(session, False)}")
+
+
+AT = {"seconds": 60, "spinners": 0}
 FOLLOWED = ["-f", "same"]
 WITH = {"native": None, "held": [], "record": ["--record", "{recording}"]}
 
@@ -357,6 +398,13 @@ def main():
     if "--only" in words:
         phases = words.pop(words.index("--only") + 1).split(",")
         words.remove("--only")
+    if "--one-at-a-time" in words:
+        words.remove("--one-at-a-time")
+        FOLLOWED.append("--one-at-a-time")
+    for name in AT:
+        if f"--{name}" in words:
+            AT[name] = int(words.pop(words.index(f"--{name}") + 1))
+            words.remove(f"--{name}")
     names = [w.lower() for w in words if w != "--table"]
     names = list(SERVERS) if names in ([], ["all"]) else names
     os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="mve-strangers-"))

@@ -211,6 +211,7 @@ struct thread {
 	int32_t child_vtid;	/* of the clone under way */
 	int32_t timer;		/* for what is held back, + 1; 0: none yet (overdue.c) */
 	uint64_t want_turn;	/* that it waits for; or 0 */
+	uint64_t clear_tid;	/* what the kernel clears at its end; or 0 */
 	uint64_t want_mutex;	/* that it is about to take, whoever holds it; or 0 */
 	uint8_t park;		/* stand still at the boundary */
 	uint8_t put_off;	/* how often it was not done, within a wait */
@@ -243,6 +244,8 @@ struct thread {
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
 	uint8_t standing;	/* see standing.c */
+	uint8_t baton;		/* it is its turn to work: order/baton.c */
+	uint8_t baton_due;	/* it is to take it when it has stood */
 	uint8_t polls;		/* it does not wait in accept alone */
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;

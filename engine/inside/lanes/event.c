@@ -93,7 +93,7 @@ void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags)
 	MUST(t->has_lane && !t->following);
 	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
 
-	if (locks_on && sent_by_us(t, info))
+	if (locks_on && !in_turns() && sent_by_us(t, info))
 		object_take(t, OBJECT_SIGNALS);
 	e->flags = flags | edge_flag(t);
 	edge_write(t, e);

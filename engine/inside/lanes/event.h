@@ -26,13 +26,19 @@ static inline uint64_t order_now(uint64_t seq)
 
 /* The process has a second thread: what it tells has an order. */
 extern uint8_t locks_on;
+/* One of them works at a time (order/baton.c). */
+static inline bool in_turns(void)
+{
+	return streams.conduct->one_at_a_time;
+}
+
 /* The same, and somebody may follow: the lock gate takes part. */
 extern uint8_t locks_led;
 
 /* Behind each change of one of them. */
 static inline void locks_led_set(void)
 {
-	__atomic_store_n(&locks_led, locks_on && !quiet_on, __ATOMIC_RELAXED);
+	__atomic_store_n(&locks_led, locks_on && !quiet_on && !in_turns(), __ATOMIC_RELAXED);
 }
 
 static inline uint64_t seq_draw(void)

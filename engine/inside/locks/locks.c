@@ -77,11 +77,6 @@ static uint64_t bucket_of(const struct lock_call *c)
 	return lock_is_once(c) ? LOCK_ONCE_BUCKET : lock_bucket_at(lock_address(c));
 }
 
-static uint64_t turn_draw(uint64_t bucket)
-{
-	return ANNOUNCE_BY(turn, add_fetch, &lock_buckets[bucket].turn, 1);
-}
-
 /* Nobody is told; but who waited when this version came to lead looks whether it was taken. */
 static void lock_untold(struct thread *t, const struct lock_call *c)
 {

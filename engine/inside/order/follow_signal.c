@@ -18,6 +18,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/order/edges.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/wait.h"
@@ -92,6 +93,8 @@ void follow_signal_next(struct thread *t, long nr, long result)
 {
 	const struct event *e = follow_event(t);
 
+	if (e && event_is_baton(e))
+		baton_meet(t, e);
 	if (!e || e->kind != EVENT_SIGNAL)
 		return;
 	follow_signal(t, e);

@@ -497,7 +497,7 @@ void order_wait(struct thread *t, uint64_t seq)
 {
 	uint32_t i = 0;
 
-	if (t->ticking)
+	if (t->ticking || in_turns())
 		return;
 	if (!seq || wait_given_up(WAIT_far) || (seq & ORDER_MASK) < t->ordered)
 		return;

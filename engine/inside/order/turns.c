@@ -24,7 +24,7 @@
 #include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
 
-struct bucket lock_buckets[LOCK_BUCKETS + 1];
+struct bucket lock_buckets[LOCK_BATON_BUCKET + 1];
 
 #define WAKE_BITS	32	/* turns that are told apart by who sleeps for them */
 #define ENDED_SHIFT	5	/* of a limit, where there will be no more events */
@@ -194,7 +194,7 @@ void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t addres
 	struct bucket *b = &lock_buckets[bucket];
 	struct idling p = { .kind = WAIT_turn };
 
-	MUST(bucket <= LOCK_BUCKETS && turn);
+	MUST(bucket <= LOCK_BATON_BUCKET && turn);
 	if (turn_is_here(b, turn) || b->given_up >= GIVE_UP)
 		return;
 	t->want_bucket = (uint32_t)bucket;
@@ -224,7 +224,7 @@ bool lock_stands(const struct thread *o)
 	uint64_t mutex = CONSUME(want_mutex, &o->want_mutex);
 	int32_t owner = 0;
 
-	MUST(o->want_bucket <= LOCK_BUCKETS);
+	MUST(o->want_bucket <= LOCK_BATON_BUCKET);
 
 	if (turn)
 		return !turn_is_here(&lock_buckets[o->want_bucket], turn);
@@ -251,12 +251,17 @@ void turn_done(uint64_t bucket, uint64_t turn)
 		OWN6(__NR_futex, &b->turn, FUTEX_WAKE_BITSET_PRIVATE, 0x7fffffff, 0, 0, next);
 }
 
+uint64_t turn_draw(uint64_t bucket)
+{
+	return ANNOUNCE_BY(turn, add_fetch, &lock_buckets[bucket].turn, 1);
+}
+
 /* The stream is another's memory: a bucket that is none has no turn, nor has a turn 0. */
 uint64_t event_bucket(const struct event *e)
 {
 	uint64_t bucket = __atomic_load_n(&e->arg[0], __ATOMIC_RELAXED);
 
-	return bucket <= LOCK_ONCE_BUCKET ? bucket : LOCK_NO_TURN;
+	return bucket <= LOCK_BATON_BUCKET ? bucket : LOCK_NO_TURN;
 }
 
 /* Turns count from 1. */
@@ -327,14 +332,14 @@ void locks_fork(struct thread *t)
 		tell_go(TELL_THREADS);
 	}
 	/* Nobody waits where no order is kept, and fifteen pages need not be looked at. */
-	for (uint32_t i = 0; on && i <= LOCK_BUCKETS; i++)
+	for (uint32_t i = 0; on && i <= LOCK_BATON_BUCKET; i++)
 		if (lock_buckets[i].waiters)
 			lock_buckets[i].waiters = 0;
 }
 
 void locks_renew(void)
 {
-	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++) {
+	for (uint32_t i = 0; i <= LOCK_BATON_BUCKET; i++) {
 		ANNOUNCE(turn, &lock_buckets[i].turn, 0);
 		lock_buckets[i].given_up = 0;
 	}

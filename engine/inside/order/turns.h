@@ -50,7 +50,7 @@ struct bucket {
 	uint32_t given_up;	/* turns that never came */
 	uint64_t line[6];
 };
-extern struct bucket lock_buckets[LOCK_BUCKETS + 1];
+extern struct bucket lock_buckets[LOCK_BATON_BUCKET + 1];
 
 extern uint32_t lock_progress;	/* turns that came */
 /* For so long no turn has come, and no thread of the process did anything, or could. */
@@ -65,6 +65,8 @@ bool turn_is_here(const struct bucket *b, uint64_t turn);
 void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct idling *p);
 void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t address);
 void turn_done(uint64_t bucket, uint64_t turn);
+/* A leader's: the next one. */
+uint64_t turn_draw(uint64_t bucket);
 uint64_t event_bucket(const struct event *e);
 uint64_t event_turn(const struct event *e);
 bool lock_may_be_over(const struct lock_call *c);

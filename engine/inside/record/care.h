@@ -22,14 +22,14 @@ enum care {
 	CARE_KEPT	= TRAITS_GONE | CARE_CAME,
 	/* Its event may have an edge: after_others. */
 	CARE_EDGES	= CARE_POLLS | TRAIT_READS | TRAIT_WRITES | TRAIT_SIGNALS | TRAIT_SLEEPS,
-	CARE_PLACES	= 1 << 27,	/* on files that have mirrors: places.c */
-	CARE_ALIAS	= 1 << 28,	/* it may be answered where it sends from: sent.c */
+	CARE_PLACES	= 1u << 28,	/* on files that have mirrors: places.c */
+	CARE_ALIAS	= 1u << 29,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */
-	CARE_GIVES	= 1 << 29,	/* see seq_before */
-	CARE_NUMBER	= 1 << 30,	/* it is given a descriptor */
+	CARE_GIVES	= 1u << 30,	/* see seq_before */
+	CARE_NUMBER	= 1u << 31,	/* it is given a descriptor */
 };
 
-_Static_assert(TRAIT_COUNT <= 27, "care and traits are one word");
+_Static_assert(TRAIT_COUNT <= 28, "care and traits are one word");
 
 unsigned care_of(const struct call_desc *d);
 

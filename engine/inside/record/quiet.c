@@ -54,7 +54,7 @@ static void rows_choose(void)
 
 static bool may_be(void)
 {
-	return !stateless && !boot.runtimes && !rollback_of() &&
+	return !stateless && !in_turns() && !boot.runtimes && !rollback_of() &&
 	       !private_count && !conditions_open && !brief()->loud && !brief()->company;
 }
 

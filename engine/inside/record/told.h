@@ -18,6 +18,7 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/tick.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/others.h"
 
@@ -161,7 +162,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 	if (__builtin_expect(w->result == -EINTR, 0) && crash_cuts(t))
 		w->result = CALL_RESTART;
 	if (__builtin_expect(w->result != CALL_RESTART, 1)) {
-		bool tick = care & TRAIT_CLOCK && tick_begins(t, w, nr);
+		bool tick = care & TRAIT_CLOCK && !in_turns() && tick_begins(t, w, nr);
 		bool begins = tick && tick_holder != t;
 		uint8_t flags = tick ? EVENT_TICK | EVENT_CLOCK : t->shows;
 
@@ -173,7 +174,9 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		else if (!seq)
 			seq = tick ? seq_draw() : seq_shown(t, true, &flags);
 		seq = order_now(seq);
-		if (care & CARE_EDGES && locks_on)
+		if (in_turns())
+			flags |= baton_lost(t) ? EVENT_SIGNAL_NEXT : 0;
+		else if (care & CARE_EDGES && locks_on)
 			flags |= after_others(t, w, care);
 		if (row)
 			call_write_row(t, w, seq, flags, row);

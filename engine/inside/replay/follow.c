@@ -35,6 +35,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/window.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/lock_kind.h"
 #include "engine/inside/order/passable.h"
@@ -165,6 +166,10 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 		follow_signal(t, e);
 		*result = CALL_RESTART;
 		return STEP_DONE;
+	}
+	if (event_is_baton(e)) {
+		baton_meet(t, e);
+		return STEP_AGAIN;
 	}
 	if (e->kind != EVENT_CALL && !(event_aside(e) && call_is_elastic(w->desc))) {
 		if (event_is_mutex(e))

@@ -20,6 +20,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/rest.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/replay/follow_futex.h"
@@ -126,6 +127,22 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 		if (e)
 			follow_told_asleep();
 	}
+}
+
+long follow_local(struct thread *t)
+{
+	const struct event *e = follow_event(t);
+	struct sleep s;
+	long result;
+
+	if (e && event_is_baton(e)) {
+		result = e->result;
+		baton_meet(t, e);
+		return result;
+	}
+	if (e && e->kind == EVENT_SIGNAL && sleep_asked(t, &s))
+		return sleep_end(t, &s, e);
+	return FOLLOW_LEADS;
 }
 
 long follow_futex(struct thread *t)

@@ -7,4 +7,11 @@
 /* Takes an EVENT_SIGNAL: the program's handler runs at the end of this call. */
 long follow_futex(struct thread *t);
 
+/*
+ * One at a time: what the leader's sleep came to, for a follower's does not sleep there.
+ * FOLLOW_LEADS: it is to be made for real.
+ */
+#define FOLLOW_LEADS	(-513L)
+long follow_local(struct thread *t);
+
 #endif

@@ -31,6 +31,7 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/sleep.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/record/life.h"
 #include "engine/inside/roles/clone.h"
@@ -45,6 +46,7 @@
 
 struct clone_want {
 	uint64_t flags, stack;	/* stack: the child's rsp, 0 the parent's */
+	uint64_t ctid;
 };
 
 /* Reads what the call asks for; false when the kernel will refuse it anyway. */
@@ -52,16 +54,17 @@ static bool clone_read(const struct frame *f, long nr, struct clone_want *w)
 {
 	struct clone_args args;
 
-	*w = (struct clone_want){ SIGCHLD, 0 };
+	*w = (struct clone_want){ .flags = SIGCHLD };
 	if (nr == __NR_vfork)
 		w->flags |= CLONE_VM | CLONE_VFORK;
 	if (nr == __NR_clone)
-		*w = (struct clone_want){ f->rdi, f->rsi };
+		*w = (struct clone_want){ f->rdi, f->rsi, f->r10 };
 	if (nr != __NR_clone3)
 		return true;
 	if (f->rsi < CLONE3_SIZE_MIN || target_in(&args, f->rdi, CLONE3_SIZE_MIN))
 		return false;
 	w->flags = args.flags;
+	w->ctid = args.child_tid;
 	w->stack = args.stack ? args.stack + args.stack_size : 0;
 	return true;
 }
@@ -88,6 +91,8 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->made = c->failing = 0;
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
 	c->deferred = c->park = c->put_off = c->kept = c->holds = c->unheard = 0;
+	c->baton = c->baton_due = 0;
+	c->clear_tid = w->flags & CLONE_CHILD_CLEARTID ? w->ctid : 0;
 	c->own_files = c->files_waited = c->update = 0;
 	c->latches = 0;
 	c->stands = NULL;
@@ -146,6 +151,8 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
 	if (!locks_on)
 		barriers_begin();
+	if (w->flags & CLONE_THREAD && t->child_lane != CHUNK_NONE)
+		baton_begin(t);
 	/* The monitor must not take all threads to stand while one has not begun. */
 	__atomic_fetch_add(newborn, 1, __ATOMIC_RELAXED);
 	result = clone_kernel(&t->frame, c);
@@ -316,5 +323,7 @@ void child_begin(struct thread *t)
 	if (t->vtid != t->tid)	/* a bad pointer is a signal: not before */
 		child_ids(t);
 	seal_arm(t);
+	if (t->clone_flags & CLONE_THREAD)
+		baton_take(t, 0);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
 }

@@ -209,6 +209,7 @@ static void company_begin(struct thread *t)
 	barriers_begin();
 	lead_prepare();
 	tell_prepare();
+	ways_baton();
 	if (threads_begin(t))
 		locks_begin();
 	before_begin(t);

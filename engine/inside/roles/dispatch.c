@@ -13,10 +13,13 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/lock_gate.h"
 #include "engine/inside/locks/locks.h"
+#include "engine/inside/order/baton.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/record/back.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
+#include "engine/inside/replay/follow_futex.h"
 #include "engine/inside/roles/attach.h"
 #include "engine/inside/roles/dispatch.h"
 #include "engine/inside/update/offline.h"
@@ -64,6 +67,43 @@ static __attribute__((noinline)) long serve_alone(struct thread *t, long nr)
 	return result;
 }
 
+static inline long serve_in_role(struct thread *t, long nr)
+{
+	if (t->following)
+		return follow_call(t, nr);
+	return t->has_lane ? lead_call(t, nr) : serve_alone(t, nr);
+}
+
+/* The baton is given up before the call, or not; false: nothing is told of that. */
+static bool turn_ends(struct thread *t, const struct call_desc *d)
+{
+	if (!d || local_site(t))
+		return false;
+	if (baton_lets_go(d))
+		(call_ends(d) ? baton_leave : baton_give)(t);
+	else if (d->class == CLASS_LOCAL)
+		return false;
+	else if (!call_is_elastic(d))
+		baton_yield(t);
+	return true;
+}
+
+/* One at a time: while a call may wait others work, and behind one that is told this one does. */
+static __attribute__((noinline)) long serve_in_turn(struct thread *t, long nr)
+{
+	const struct call_desc *d = call_find_variant(nr, t->frame.arg);
+	bool told = turn_ends(t, d);
+	long result;
+
+	if (told && d->class == CLASS_LOCAL && t->following) {
+		result = follow_local(t);
+		if (result != FOLLOW_LEADS)
+			return result;
+	}
+	result = serve_in_role(t, nr);
+	return told ? baton_take(t, result) : result;
+}
+
 static inline long serve(struct thread *t, bool lock)
 {
 	long nr = (int32_t)t->frame.rax;
@@ -72,9 +112,7 @@ static inline long serve(struct thread *t, bool lock)
 		return lock_serve(t);
 	if (nr == UPDATE_CALL)
 		return offline_call(t, nr);
-	if (t->following)
-		return follow_call(t, nr);
-	return t->has_lane ? lead_call(t, nr) : serve_alone(t, nr);
+	return baton_applies(t) ? serve_in_turn(t, nr) : serve_in_role(t, nr);
 }
 
 long serve_call(struct thread *t)

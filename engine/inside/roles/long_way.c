@@ -10,6 +10,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/rest.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/roles/long_way.h"
 
 /* A follower is to know who sleeps for another thread (follow_futex.c). */
@@ -17,6 +18,17 @@ void ways_follow(struct thread *t)
 {
 	(void)t;
 	way_set(__NR_futex + 1u, WAY_LONG);
+}
+
+/* Where threads work in turns they go through here at each call that may wait. */
+void ways_baton(void)
+{
+	if (!baton_is_asked())
+		return;
+	ways_untold();
+	for (unsigned s = 1; s < SLOT_CALLS; s++)
+		if (call_traits(s - 1) & TRAIT_YIELDS)
+			way_set(s, WAY_LONG);
 }
 
 static bool is_long(unsigned slot)

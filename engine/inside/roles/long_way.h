@@ -8,5 +8,7 @@
 void ways_begin(void);
 void ways_fill(void);
 void ways_follow(struct thread *t);
+/* Behind the tables of a leader: where threads work in turns no call is made in place. */
+void ways_baton(void);
 
 #endif

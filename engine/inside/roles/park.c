@@ -31,6 +31,7 @@
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/record/quiet.h"
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/roles/modules.h"
@@ -359,5 +360,6 @@ bool park_at_exit(struct thread *t)
 	t->pending = 0;
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
 	turn_end(t);
+	baton_resume(t);
 	return true;
 }

@@ -92,6 +92,7 @@ static void stream_begin(struct thread *t)
 	barriers_begin();
 	lead_prepare();
 	tell_prepare();
+	ways_baton();
 	t->following = boot.role == ROLE_FOLLOWER;
 	if (t->following) {
 		room_make(t);

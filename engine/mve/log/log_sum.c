@@ -35,6 +35,7 @@ static const char *const kinds[EVENT_KINDS] = {
 	[EVENT_SIGNAL] = "signals", [EVENT_LOCK] = "locks taken", [EVENT_EXEC] = "programs begun",
 	[EVENT_FILE] = "files mapped", [EVENT_SEAM] = "seams", [EVENT_MOVED] = "changes of rights",
 	[EVENT_BACK] = "requests taken back", [EVENT_EDGE] = "orders",
+	[EVENT_BATON] = "turns to work",
 };
 
 static void process_see(struct sum *s, int32_t pid)

@@ -87,6 +87,8 @@ static const char run_help[] =
 	"                      what is free, or drop, where there is no disk for it\n"
 	"  --from-start        all that it tells is kept, on disk (spill): a program can\n"
 	"                      begin where it began (mve follow --from-start)\n"
+	"  --one-at-a-time     of each process one thread works at a time, so that threads\n"
+	"                      which agree without locks and calls can be followed\n"
 	"  --log-max SIZE      so much of the stream is on disk, at most (4G)\n"
 	"  --full-ms N         how long it is waited for before it is dropped (100)\n"
 	"  --failover crash|error|off  a follower takes over when the leader dies of\n"
@@ -126,6 +128,7 @@ static const struct option run_options[] = {
 	{ "ring", required_argument, NULL, OPT_RING },
 	{ "when-full", required_argument, NULL, OPT_WHEN_FULL },
 	{ "from-start", no_argument, NULL, OPT_FROM_START },
+	{ "one-at-a-time", no_argument, NULL, OPT_ONE },
 	{ "log-max", required_argument, NULL, OPT_LOG_MAX },
 	{ "full-ms", required_argument, NULL, OPT_FULL_MS },
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
@@ -303,6 +306,9 @@ static int stream_option(struct run_options *o, int opt)
 		return when_full_take(o, optarg);
 	case OPT_FULL_MS:
 		return ms_take("full-ms", optarg, &o->full_ms);
+	case OPT_ONE:
+		o->one_at_a_time = true;
+		return 0;
 	default:
 		o->from_start = true;
 		return 0;
@@ -353,6 +359,7 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return status_take(o, optarg);
 	case OPT_RING:
 	case OPT_FROM_START:
+	case OPT_ONE:
 	case OPT_LOG_MAX:
 	case OPT_WHEN_FULL:
 	case OPT_FULL_MS:

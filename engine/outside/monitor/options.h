@@ -103,6 +103,7 @@ struct run_options {
 	unsigned followers;
 	enum when_full when_full;
 	uint32_t full_ms;
+	bool one_at_a_time;	/* of each process one thread works */
 	bool from_start;	/* what it tells from its start on is kept */
 	uint64_t ring_bytes;
 	enum spill spill;	/* a follower that is a ring behind reads on from disk */

@@ -117,6 +117,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->sections = m->options->replay ? m->versions : VERSIONS;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
+	c->one_at_a_time = m->options->one_at_a_time;
 	c->seams = m->options->seams;
 	c->sampling = m->options->sampling;
 	for (uint32_t v = 0; v < VERSIONS; v++)
