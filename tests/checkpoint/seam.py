@@ -23,6 +23,7 @@ REFUSED = [("sent", "it had sent something"), ("file", "it had sent something"),
            ("polled", "it had gone on to wait"), ("handler", "it came in a handler"),
            ("sealed", "mapped at a fixed place"), ("thread", "in another thread"),
            ("spawned", "it had made a process"), ("vforked", "it had made a process"),
+           ("cloned", "it had made a process"), ("locked", "in memory that processes share"),
            ("system", "it had made a process"), ("piped", "it had made a process")]
 
 
@@ -167,12 +168,14 @@ def main():
         sys.exit(77)
     subprocess.run([cc, "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion",
                     HERE + "/seam_server.c", "-o", "seam_server"], check=True)
-    mixed("first", TAKEN_BACK + ["deep"])
+    mixed("first", TAKEN_BACK + ["deep", "scored"])
     mixed("second", TAKEN_BACK)
     mixed("standing", TAKEN_BACK + ["deep"])
     mixed("humble", TAKEN_BACK + ["deep"])
+    mixed("moved", TAKEN_BACK[:2])
     for bug in TAKEN_BACK:
         refused(bug, "", seam="")
+    refused("null", "", "moved", seam="")
     refused("null", "only each Nth request has a checkpoint", seam="2")
     refused("null", "MVE_CHECKPOINT_SEAM is not a number of requests", seam="yes")
     for bug, words in REFUSED:

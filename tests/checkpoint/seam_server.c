@@ -11,22 +11,30 @@
  *	standing	another thread waits for work that never comes
  *	running		another thread never stops
  *	humble		if it is root's, it has given up its rights, and sees nothing of /proc
+ *	moved		it knows each connection by another number than it was accepted with, and
+ *			has bounded its memory to what it needs; and is a child that libc
+ *			has not made, of one that has had a request
  *	bare		it has closed what it was given: connections are descriptors 0, 1, 2
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct kept {
@@ -49,7 +57,8 @@ static int *volatile nowhere;
 static volatile long turns;
 static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, waits = PTHREAD_COND_INITIALIZER;
-static int waiting;
+static int waiting, moves, tally;
+static volatile long *board;	/* processes share it: how often it was written, and a lock */
 
 static void keep(long n)
 {
@@ -219,6 +228,26 @@ static void shut(struct peer *peer)
 	*nowhere = 1;
 }
 
+/* A file does not go back, and memory that is shared no more. */
+static void scored(struct peer *peer)
+{
+	long times = 0;
+
+	(void)peer;
+	if (pread(tally, &times, sizeof(times), 0) < 0 || times != *board)
+		exit(1);
+	times = ++*board;
+	if (pwrite(tally, &times, sizeof(times), 0) == sizeof(times))
+		*nowhere = 1;
+}
+
+static void locked(struct peer *peer)
+{
+	(void)peer;
+	__atomic_exchange_n(board + 1, 1, __ATOMIC_ACQUIRE);
+	*nowhere = 1;
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -284,6 +313,14 @@ static void vforked(struct peer *peer)
 	*nowhere = 1;
 }
 
+static void cloned(struct peer *peer)
+{
+	(void)peer;
+	if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0)
+		_exit(0);
+	*nowhere = 1;
+}
+
 static void system_made(struct peer *peer)
 {
 	(void)peer;
@@ -322,8 +359,8 @@ static const struct {
 	{ "thread", thread, 1 }, { "opened", opened, 1 }, { "file", file, 1 },
 	{ "spliced", spliced, 1 }, { "selected", selected, 1 }, { "polled", polled, 1 },
 	{ "library", library, 1 }, { "spawned", spawned, 1 },
-	{ "vforked", vforked, 1 }, { "system", system_made, 1 }, { "piped", piped, 1 },
-	{ "shut", shut, 1 },
+	{ "vforked", vforked, 1 }, { "cloned", cloned, 1 }, { "system", system_made, 1 }, { "piped", piped, 1 },
+	{ "shut", shut, 1 }, { "scored", scored, 1 }, { "locked", locked, 1 },
 	{ "child", child, 0 },
 };
 
@@ -365,12 +402,78 @@ static void peer_read(struct peer *peer)
 	serve(peer);
 }
 
+static void born(void)
+{
+	struct peer peer = { .line = malloc(100) };
+	struct sockaddr_in at;
+	socklen_t size = sizeof(at);
+	int self = socket(AF_INET, SOCK_STREAM, 0), status;
+	pid_t child;
+
+	if (getsockname(listener, (void *)&at, &size) || connect(self, (void *)&at, size) ||
+	    (peer.fd = accept(listener, NULL, NULL)) < 0 || write(self, "x", 1) != 1 ||
+	    read(peer.fd, peer.line, 1) != 1)
+		exit(1);
+	close(self);
+	close(peer.fd);
+	free(peer.line);
+	child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		return;
+	}
+	waitpid(child, &status, 0);
+	signal(WTERMSIG(status), SIG_DFL);
+	kill(getpid(), WTERMSIG(status));
+}
+
+/* By each way that there is. */
+static int moved(int fd)
+{
+	static int turn, next = 100;
+	int to;
+
+	switch (turn++ % 4) {
+	case 0:
+		to = dup(fd);
+		break;
+	case 1:
+		to = dup2(fd, next++);
+		break;
+	case 2:
+		to = dup3(fd, next++, O_CLOEXEC);
+		break;
+	default:
+		to = fcntl(fd, F_DUPFD, next++);
+	}
+	close(fd);
+	return to;
+}
+
+static void bounded(void)
+{
+	struct rlimit want = { 64 << 20, 64 << 20 }, got;
+	void *volatile much;
+
+	if (setrlimit(RLIMIT_AS, &want) || getrlimit(RLIMIT_AS, &got) ||
+	    memcmp(&got, &want, sizeof(got)))
+		exit(1);
+	much = malloc(100 << 20);
+	if (much)
+		exit(1);
+	scratch = realloc(scratch, 4 << 20);
+	if (!scratch)
+		exit(1);
+}
+
 static void peer_new(void)
 {
 	struct peer *peer = malloc(sizeof(*peer));
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = peer };
 
 	peer->fd = accept(listener, NULL, NULL);
+	if (moves)
+		peer->fd = moved(peer->fd);
 	peer->line = malloc(100);
 	peer->had = 0;
 	epoll_ctl(loop, EPOLL_CTL_ADD, peer->fd, &event);
@@ -388,6 +491,28 @@ static void *go_round(void *unused)
 			else
 				peer_new();
 	return unused;
+}
+
+/* Ours and libc's. */
+static void dates(void)
+{
+	struct tm *(*libc)(const time_t *, struct tm *) = dlsym(RTLD_NEXT, "gmtime_r");
+	unsigned long when = 0;
+
+	for (int n = 0; n < 200000; n++, when = when * 6364136223846793005 + 1442695041) {
+		time_t some[] = { (time_t)when, (time_t)when >> n % 40, n * 43200l - 5000000000 };
+
+		for (int i = 0; i < 3; i++) {
+			struct tm a = { 0 }, b = { 0 };
+			int there = gmtime_r(&some[i], &a) != NULL;
+
+			if (there != (libc(&some[i], &b) != NULL))
+				exit(1);
+			if (there && (memcmp(&a, &b, offsetof(struct tm, tm_zone)) ||
+				      strcmp(a.tm_zone, b.tm_zone)))
+				exit(1);
+		}
+	}
 }
 
 static void *stands(void *unused)
@@ -420,6 +545,8 @@ static void listens(void)
 	    epoll_ctl(loop, EPOLL_CTL_ADD, listener, &event) ||
 	    getsockname(listener, (void *)&at, &size))
 		exit(1);
+	if (moves)
+		born();
 	printf("%d\n", ntohs(at.sin_port));
 	fflush(stdout);
 }
@@ -430,7 +557,11 @@ int main(int argc, char **argv)
 	pthread_t made;
 
 	scratch = malloc(100);
+	tally = memfd_create("tally", 0);
+	board = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	srand(1);
+	if (!strcmp(how, "first"))
+		dates();
 	if (!strcmp(how, "standing")) {
 		pthread_create(&made, NULL, stands, NULL);
 		pthread_mutex_lock(&latch);
@@ -440,9 +571,12 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(how, "running"))
 		pthread_create(&made, NULL, runs, NULL);
+	moves = !strcmp(how, "moved");
 	listens();
 	if (!strcmp(how, "humble") && !geteuid() && (chroot(".") || setuid(65534)))
 		exit(1);
+	if (moves)
+		bounded();
 	if (!strcmp(how, "bare"))
 		for (int fd = 0; fd < 3; fd++)
 			close(fd);

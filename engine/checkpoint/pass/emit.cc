@@ -57,6 +57,27 @@ static void call_save(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
 	call->setDoesNotThrow();
 }
 
+// What locks, or counts what others count, too: they wait for it, or see it at once.
+static bool is_atomic(const Instruction &i)
+{
+	auto *call = dyn_cast<CallBase>(&i);
+	auto *code = call ? dyn_cast<InlineAsm>(call->getCalledOperand()) : nullptr;
+
+	if (code)
+		return StringRef(code->getAsmString()).contains("lock") ||
+		       StringRef(code->getAsmString()).contains("xchg");
+	return isa<AtomicRMWInst>(i) || isa<AtomicCmpXchgInst>(i);
+}
+
+void emit_atomics(const Sites &sites)
+{
+	for (const Site &s : sites)
+		if (is_atomic(*s.at)) {
+			IRBuilder<> b(s.at);
+			call_save(b, "mve_checkpoint_atomic", {s.pointer});
+		}
+}
+
 // A store's own alignment is only what its type promises: programs for x86 break that promise,
 // and it works.  So it is believed when asked for; what is known of the object always is.
 static bool in_one_region(const Site &s)

@@ -11,6 +11,9 @@ using Gates = std::vector<llvm::WeakVH>;
 // `gated`: the function may run where no checkpoint can be open, and there are no tags.
 void emit(const Cluster &cluster, bool gated, Gates &gates, Count &count);
 
+// The runtime is told of atomic stores: it may be memory of several processes.
+void emit_atomics(const Sites &sites);
+
 // A gate that leads to the same place both ways: what comes behind it is in two editions.
 void emit_gate(llvm::Instruction *at, Gates &gates);
 

@@ -31,6 +31,7 @@ static void function(Function &f, bool gated, const Quiet &quiet, Count &count)
 	Sites sites = sites_find(f, count);
 
 	leave_stack(sites, count);
+	emit_atomics(sites);
 	if (!options().checks)
 		sites.erase(std::remove_if(sites.begin(), sites.end(), [](const Site &s) {
 			return !isa<CallBase>(s.at) || isa<IntrinsicInst>(s.at); }), sites.end());

@@ -34,14 +34,23 @@ static __thread struct {
 
 static int mapped;
 
+static void map(void)
+{
+	long got = KERNEL_6(SYS_mmap, FRAMES_AT, FRAMES_END - FRAMES_AT, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			    -1, 0);
+
+	mapped = got == FRAMES_AT ? 1 : -1;
+	if (mapped > 0)
+		state->reserved += FRAMES_END - FRAMES_AT;
+}
+
 void frames_begin(int place)
 {
 	struct frame *first;
 
 	if (!mapped)
-		mapped = KERNEL_6(SYS_mmap, FRAMES_AT, FRAMES_END - FRAMES_AT,
-				  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
-				  MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == FRAMES_AT ? 1 : -1;
+		map();
 	if (mapped < 0)
 		return;
 	own.begin = FRAMES_AT + (uintptr_t)place * FRAMES_ROOM;

@@ -59,6 +59,7 @@ _Static_assert(sizeof(struct span) <= HEAD, "the first block comes after the hea
 
 static struct {
 	char *begin, *top, *end;
+	char *bound;		/* the program means to go no further */
 	char *used;		/* the top has been here; beyond are no pages */
 	int refused;		/* no room (ulimit -v), for tags neither: libc's heap serves */
 	struct block *free[CLASSES];
@@ -127,11 +128,17 @@ static int reserved(void)
 	}
 	heap.begin = (char *)(((uintptr_t)got + SPAN - 1) & -SPAN);
 	heap.top = heap.used = heap.begin;
-	heap.end = heap.begin + HEAP_MAX;
+	heap.end = heap.bound = heap.begin + HEAP_MAX;
 	if (heap.begin > got)
 		munmap(got, heap.begin - got);
 	munmap(heap.end, got + SPAN - heap.begin);
 	return 1;
+}
+
+void heap_bound(size_t bytes)
+{
+	if (reserved())
+		heap.bound = bytes < HEAP_MAX ? heap.begin + bytes : heap.end;
 }
 
 static size_t place_of(const struct span *span)
@@ -186,7 +193,7 @@ static struct span *spans_new(size_t bytes)
 {
 	struct span *span;
 
-	if (!reserved() || bytes > (size_t)(heap.end - heap.top))
+	if (!reserved() || heap.top > heap.bound || bytes > (size_t)(heap.bound - heap.top))
 		return NULL;
 	span = (struct span *)heap.top;
 	heap.top += bytes;

@@ -37,6 +37,9 @@ extern __thread unsigned heap_place
 /* The reservation, and up to where there may be anything in it. */
 void heap_bounds(uintptr_t *begin, uintptr_t *used, uintptr_t *end);
 uintptr_t heap_used(void);
+
+/* It is to have no more than so much. */
+void heap_bound(size_t bytes);
 size_t heap_room(void);
 
 /* No checkpoint is open: what is free at the heap's end, of what was used up to here as well, is

@@ -52,6 +52,8 @@ static int may_open(const struct jump *jump)
 		return error;
 	if (state->depth == MVE_CHECKPOINT_DEPTH)
 		return fail(EMFILE, "as many checkpoints are open as can be");
+	if (state->shared > SHARED_MAX)
+		return fail(E2BIG, "it shares more mappings with processes than can be known");
 	if (state->lost)
 		return fail(state->lost, "the checkpoint around it is lost");
 	return other_thread(jump);

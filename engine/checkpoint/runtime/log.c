@@ -120,7 +120,7 @@ SAVES void mve_checkpoint_save(const void *pointer)
 	uint8_t *tag = tag_of(at), epoch = state->epoch, was = *(volatile uint8_t *)tag;
 	size_t n;
 
-	if (was >= epoch)
+	if (was >= epoch || (state->shared && maps_shared(at)))
 		return;
 	if (state->undo) {
 		undo_save(region);

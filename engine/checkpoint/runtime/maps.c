@@ -51,6 +51,57 @@ static void changes(const void *at, size_t size, const char *why)
 		maps_lose(why);
 }
 
+/* Those who share it go on, whatever we do; so it stays as it is. */
+static void share(uintptr_t begin, uintptr_t end)
+{
+	size_t n = 0, had = state->shared;
+	uintptr_t nobody = 0;
+
+	while (n < SHARED_MAX &&
+	       !__atomic_compare_exchange_n(&state->share[n].begin, &nobody, begin, 0,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		nobody = 0;
+		n++;
+	}
+	if (n < SHARED_MAX)
+		state->share[n].end = end;
+	while (had <= n && !__atomic_compare_exchange_n(&state->shared, &had, n + 1, 0,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static int unmapped(void *at, size_t size)
+{
+	uintptr_t begin = (uintptr_t)at;
+
+	for (size_t n = 0; n < state->shared && n < SHARED_MAX; n++)
+		if (state->share[n].begin >= begin && state->share[n].end <= begin + size) {
+			state->share[n].end = 0;
+			__atomic_store_n(&state->share[n].begin, 0, __ATOMIC_RELAXED);
+		}
+	return munmap(at, size);
+}
+
+SAVES int maps_shared(uintptr_t at)
+{
+	for (size_t n = 0; n < state->shared && n < SHARED_MAX; n++)
+		if (at >= state->share[n].begin && at < state->share[n].end)
+			return 1;
+	return 0;
+}
+
+SAVES __attribute__((noinline)) static void atomic_lost(void)
+{
+	lost(ENOTSUP, "it had locked or counted in memory that processes share");
+}
+
+/* Others may wait for what this one was about to give back. */
+SAVES void mve_checkpoint_atomic(const void *at)
+{
+	if (state->shared && state->epoch && maps_shared((uintptr_t)at))
+		atomic_lost();
+}
+
 void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	void *got;
@@ -60,6 +111,8 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 		ahead_forget(at, size);
 	}
 	got = mmap(at, size, prot, flags, fd, offset);
+	if (got != MAP_FAILED && prot & PROT_WRITE && (flags & MAP_TYPE) != MAP_PRIVATE)
+		share((uintptr_t)got, (uintptr_t)got + size);
 	if (got != MAP_FAILED && noted())
 		note((flags & MAP_TYPE) == MAP_PRIVATE ? CHANGE_MAPPED : CHANGE_SHARED, got, size);
 	return got;
@@ -81,7 +134,7 @@ int mve_map_munmap(void *at, size_t size)
 {
 	ahead_forget(at, size);
 	if (!noted())
-		return munmap(at, size);
+		return unmapped(at, size);
 	if ((uintptr_t)at % 4096 || !size) {
 		errno = EINVAL;
 		return -1;
@@ -89,7 +142,7 @@ int mve_map_munmap(void *at, size_t size)
 	if (maps_new((uintptr_t)at, size))
 		KERNEL_3(SYS_madvise, at, size, MADV_DONTNEED);
 	note(CHANGE_UNMAPPED, at, size);
-	return is_open() ? 0 : munmap(at, size);
+	return is_open() ? 0 : unmapped(at, size);
 }
 
 void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...)
@@ -148,7 +201,7 @@ void maps_undo(size_t mark)
 		struct change *c = &state->changes[--state->changed];
 
 		if (c->kind == CHANGE_MAPPED || c->kind == CHANGE_SHARED)
-			munmap(c->at, c->size);
+			unmapped(c->at, c->size);
 		else if (c->kind == CHANGE_BREAK)
 			brk(c->at);
 	}
@@ -161,6 +214,6 @@ void maps_commit(void)
 	MUST(state->depth == 0);
 	for (size_t n = 0; n < all; n++)
 		if (state->changes[n].kind == CHANGE_UNMAPPED)
-			munmap(state->changes[n].at, state->changes[n].size);
+			unmapped(state->changes[n].at, state->changes[n].size);
 	state->changed = 0;
 }

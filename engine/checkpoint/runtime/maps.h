@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include "engine/checkpoint/runtime/save.h"
 
@@ -18,11 +19,21 @@ int mve_map_madvise(void *at, size_t size, int advice);
 void *mve_map_sbrk(intptr_t more);
 int mve_map_brk(void *end);
 
+/* seam/rights.c; of a program that takes no checkpoints, too: it has the heap. */
+int mve_map_setrlimit(__rlimit_resource_t what, const struct rlimit *limit);
+int mve_map_getrlimit(__rlimit_resource_t what, struct rlimit *limit);
+
 /* What cannot be undone is about to be done. */
 void maps_lose(const char *why);
 
 /* Whether it was mapped, as private memory, since the newest checkpoint was opened. */
 SAVES int maps_new(uintptr_t at, size_t size);
+
+/* Whether processes share it. */
+SAVES int maps_shared(uintptr_t at);
+
+/* What the pass calls before an atomic store. */
+SAVES void mve_checkpoint_atomic(const void *at);
 
 /* Takes back all since a number of changes. */
 void maps_undo(size_t mark);

@@ -36,15 +36,21 @@ static int reserve(uintptr_t at, uintptr_t end)
 		KERNEL_2(SYS_munmap, got, end - at);
 		return -EEXIST;
 	}
+	state->reserved += end - at;
 	KERNEL_3(SYS_madvise, got, end - at, MADV_DONTDUMP);
 	KERNEL_3(SYS_madvise, got, end - at, MADV_NOHUGEPAGE);
 	return 0;
 }
 
+union process_page checkpoint_process __attribute__((aligned(4096)));
+
 static int reserve_all(void)
 {
-	int error = reserve(TAGS_OF(0), TAGS_OF(LOW_END));
+	int error = (int)KERNEL_3(SYS_madvise, &checkpoint_process, sizeof(checkpoint_process),
+				  MADV_WIPEONFORK);
 
+	if (!error)
+		error = reserve(TAGS_OF(0), TAGS_OF(LOW_END));
 	if (!error)
 		error = reserve(TAGS_OF(HIGH_BEGIN), TAGS_OF(HIGH_END));
 	if (!error)

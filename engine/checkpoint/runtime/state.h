@@ -37,6 +37,9 @@ struct change {
  * tags are given back to the kernel. */
 #define TAG_PAGES	1024
 
+/* Limit (Checkpoints): mappings that processes share.  Beyond: no checkpoint is opened. */
+#define SHARED_MAX	64
+
 #define EPOCH_LAST	255
 
 /* Places for how many checkpoints running have saved a region (ahead.c); a power of two. */
@@ -97,6 +100,7 @@ struct state {
 	uintptr_t frames_place;	/* frames.c: of who opened the outermost one; */
 	uintptr_t frames_live;	/* what is below stood at none of those that are open */
 	const char *why, *lost_why, *plain_why;
+	size_t reserved;	/* bytes of address space that we have, but for the heap's */
 	int stacks_known;
 	int stacks_most;
 	struct {
@@ -105,6 +109,10 @@ struct state {
 	} stack[THREADS_MAX];	/* of threads */
 	uintptr_t tag_page[TAG_PAGES];	/* with tags: each in its place; 0: none */
 	int tag_pages_more;		/* and one more in a place that was taken */
+	size_t shared;		/* of these places so many had something; more: it is too much */
+	struct {
+		uintptr_t begin, end;			/* 0: free */
+	} share[SHARED_MAX];	/* mappings that processes share */
 	size_t changed;
 	size_t changed_old;	/* before the newest was opened */
 	struct change changes[CHANGES_MAX];
@@ -123,6 +131,17 @@ _Static_assert(sizeof(struct state) <= sizeof(union state_pages) &&
 	       sizeof(union state_pages) % 4096 == 0, "pages of its own");
 
 #define state		(&checkpoint_state.s)
+
+/* Empty in a child, whoever has made it: libc's handlers of fork hear of libc's own only. */
+extern union process_page {
+	struct process {
+		int has_pages;	/* pages.c has asked the kernel for its notes of them */
+		int has_seam;	/* seam.c knows whose requests there are */
+	} p;
+	char page[4096];
+} checkpoint_process __attribute__((visibility("hidden")));
+
+#define process		(&checkpoint_process.p)
 
 /* A call of the runtime failed: what to say of it.  Returns the negative errno. */
 static inline int fail(int error, const char *why)

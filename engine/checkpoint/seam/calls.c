@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -172,16 +173,42 @@ int mve_seam_close(int fd)
 	return close(fd);
 }
 
+/* Another number of a connection is one, too. */
+static int also(int from, int fd)
+{
+	return is_connection(from) ? accepted(fd) : fd;
+}
+
+int mve_seam_dup(int from)
+{
+	return also(from, dup(from));
+}
+
 int mve_seam_dup2(int from, int to)
 {
-	gone(to);
-	return dup2(from, to);
+	if (from != to)
+		gone(to);
+	return also(from, dup2(from, to));
 }
 
 int mve_seam_dup3(int from, int to, int flags)
 {
-	gone(to);
-	return dup3(from, to, flags);
+	if (from != to)
+		gone(to);
+	return also(from, dup3(from, to, flags));
+}
+
+int mve_seam_fcntl(int fd, int what, ...)
+{
+	va_list more;
+	long argument;
+	int got;
+
+	va_start(more, what);
+	argument = va_arg(more, long);
+	va_end(more);
+	got = fcntl(fd, what, argument);
+	return what == F_DUPFD || what == F_DUPFD_CLOEXEC ? also(fd, got) : got;
 }
 
 int mve_seam_shutdown(int fd, int how)

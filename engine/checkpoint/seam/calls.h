@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 
 /* For calls of other libraries (tls.c).  What is about to be written; a connection is about to be
  * answered; something has come on one that was accepted: what the call is to return. */
@@ -28,8 +29,10 @@ int mve_seam_SSL_shutdown(void *ssl);
 int mve_seam_accept(int fd, struct sockaddr *from, socklen_t *size);
 int mve_seam_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
 int mve_seam_close(int fd);
+int mve_seam_dup(int from);
 int mve_seam_dup2(int from, int to);
 int mve_seam_dup3(int from, int to, int flags);
+int mve_seam_fcntl(int fd, int what, ...);
 int mve_seam_shutdown(int fd, int how);
 ssize_t mve_seam_read(int fd, void *to, size_t size);
 ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number);
@@ -66,7 +69,9 @@ int mve_seam_seteuid(uid_t user);
 int mve_seam_setreuid(uid_t real, uid_t effective);
 int mve_seam_setresuid(uid_t real, uid_t effective, uid_t saved);
 int mve_seam_chroot(const char *root);
+struct tm *mve_seam_gmtime_r(const time_t *when, struct tm *to);
 pid_t mve_seam_vfork(void);
+long mve_seam_syscall(long number, ...);
 int mve_seam_system(const char *command);
 FILE *mve_seam_popen(const char *command, const char *how);
 int mve_seam_posix_spawn(pid_t *made, const char *path, const posix_spawn_file_actions_t *actions,

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include "engine/checkpoint/seam/calls.h"
 #include "engine/checkpoint/seam/seam.h"
 
@@ -24,6 +25,39 @@ __asm__(".pushsection .text\n"
 	"	add	$8, %rsp\n"
 	"	jmp	*vfork@GOTPCREL(%rip)\n"
 	".size mve_seam_vfork, . - mve_seam_vfork\n"
+	".popsection");
+
+/* What has no function of libc's of its own. */
+void seam_syscall(long number)
+{
+	if (number == SYS_clone || number == SYS_clone3 || number == SYS_fork ||
+	    number == SYS_vfork)
+		seam_process();
+}
+
+/* So it does for clone. */
+__asm__(".pushsection .text\n"
+	".globl mve_seam_syscall\n"
+	".hidden mve_seam_syscall\n"
+	".type mve_seam_syscall, @function\n"
+	"mve_seam_syscall:\n"
+	"	push	%rdi\n"
+	"	push	%rsi\n"
+	"	push	%rdx\n"
+	"	push	%rcx\n"
+	"	push	%r8\n"
+	"	push	%r9\n"
+	"	sub	$8, %rsp\n"
+	"	call	seam_syscall\n"
+	"	add	$8, %rsp\n"
+	"	pop	%r9\n"
+	"	pop	%r8\n"
+	"	pop	%rcx\n"
+	"	pop	%rdx\n"
+	"	pop	%rsi\n"
+	"	pop	%rdi\n"
+	"	jmp	*syscall@GOTPCREL(%rip)\n"
+	".size mve_seam_syscall, . - mve_seam_syscall\n"
 	".popsection");
 
 int mve_seam_system(const char *command)

@@ -19,6 +19,7 @@
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/state.h"
 #include "engine/checkpoint/seam/seam.h"
+#include "engine/checkpoint/ways/pages.h"
 
 union seam_pages checkpoint_seam __attribute__((aligned(4096)));
 
@@ -100,6 +101,18 @@ static void in_child(void)
 {
 	mine = 0;
 	back->owner = 0;
+	process->has_seam = 1;
+}
+
+/* One that libc knows nothing of (vsftpd calls clone).  A twin is none: it has its leader's. */
+static void maybe_child(void)
+{
+	if (process->has_seam || back->held)
+		return;
+	if (mine && back->open)
+		over("it had made a process");
+	in_child();
+	pages_own();
 }
 
 #define VARIABLE	"MVE_CHECKPOINT_SEAM"
@@ -134,6 +147,7 @@ __attribute__((constructor)) static void seam_begin(void)
 	if (seam->each <= 0)
 		return;
 	pthread_atfork(at_fork, NULL, in_child);
+	process->has_seam = 1;
 	if (back->held) {
 		back->stack = (uintptr_t)seam->stack + sizeof(seam->stack);
 		back->go = (uintptr_t)held_go;
@@ -148,6 +162,7 @@ static int is_owner(void)
 {
 	pid_t nobody = 0;
 
+	maybe_child();
 	if (mine)
 		return 1;
 	if (!__atomic_compare_exchange_n(&back->owner, &nobody, gettid(), 0, __ATOMIC_RELAXED,

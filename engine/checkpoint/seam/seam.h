@@ -85,6 +85,7 @@ void seam_end(const char *why);
 
 /* A process is about to be made (process.c). */
 void seam_process(void);
+void seam_syscall(long number);
 
 /* The thread is about to wait for events: from here on others may run. */
 void seam_waits(void);

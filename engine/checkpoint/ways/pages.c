@@ -81,7 +81,7 @@ static struct {
 
 extern void *__curbrk;
 
-static int number_high(int fd)
+int number_high(int fd)
 {
 	int high = fd < 0 ? fd : (int)KERNEL_3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
 
@@ -111,26 +111,38 @@ static void begin_anew(void)
 {
 	pages->stale = 1;
 	pages->now.number = 0;
+	process->has_pages = 1;
 	if (kernel_begin() < 0)
 		pages->uffd = -1;
 }
 
-static void in_child(void)
+static void ended(void)
 {
 	KERNEL_1(SYS_close, pages->uffd);
 	KERNEL_1(SYS_close, pages->pagemap);
 	KERNEL_1(SYS_close, pages->maps);
+}
+
+static void in_child(void)
+{
+	ended();
 	library_child();
 	begin_anew();
 }
 
 /* A twin has been given none of the descriptors (and its process' number is its leader's); others
- * have closed them. */
+ * have closed them; a child that libc knows nothing of has its parent's. */
 void pages_own(void)
 {
-	if (way->begin != pages_begin || pages->uffd < 0 ||
-	    KERNEL_3(SYS_fcntl, pages->uffd, F_GETFD, 0) >= 0)
+	int there;
+
+	if (way->begin != pages_begin || pages->uffd < 0)
 		return;
+	there = KERNEL_3(SYS_fcntl, pages->uffd, F_GETFD, 0) >= 0;
+	if (there && process->has_pages)
+		return;
+	if (there)
+		ended();
 	begin_anew();
 	for (int n = 0; n < state->depth; n++)
 		if (state->levels[n].looked)
@@ -143,6 +155,7 @@ int pages_begin(void)
 		return fail(ENOSYS, "the kernel does not say which pages were written "
 			    "(Linux 6.7 has PAGEMAP_SCAN)");
 	pages->stale = 1;
+	process->has_pages = 1;
 	pthread_atfork(NULL, NULL, in_child);
 	return 0;
 }

@@ -30,6 +30,9 @@ int pages_catch_up(int depth);
  * closed all its descriptors. */
 void pages_own(void);
 
+/* A descriptor by a number that programs do not come to; the old one is closed. */
+int number_high(int fd);
+
 /* libc's heap has given a block: is it where its memory was? */
 void pages_look(uintptr_t at);
 

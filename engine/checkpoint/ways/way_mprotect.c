@@ -69,12 +69,22 @@ static void all_protect(int prot)
 	}
 }
 
+/* This process' maps, which it may not open later. */
+static int maps = -1;
+
+void protect_own(void)
+{
+	if (way->begin != protect_begin || (maps >= 0 && process->has_pages))
+		return;
+	close(maps);
+	maps = number_high(ranges_open());
+	process->has_pages = 1;
+}
+
 static int read_anew(void)
 {
-	int maps = ranges_open(), error = maps < 0 ? maps : ranges_read(ranges, maps, 1);
-
-	close(maps);
-	return error;
+	protect_own();
+	return maps < 0 ? maps : ranges_read(ranges, maps, 1);
 }
 
 int protect_open(struct level *level)

@@ -39,6 +39,7 @@ void tags_restore(const struct level *level);
 
 /* way_mprotect.c */
 int protect_begin(void);
+void protect_own(void);
 int protect_open(struct level *level);
 void protect_restore(const struct level *level);
 void protect_drop(const struct level *level);
