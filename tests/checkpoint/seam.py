@@ -125,7 +125,7 @@ def refused(bug, words, how="first", seam="1"):
     server.add(server.connect(), 5)
     peer = server.connect()
     peer.sendall(bug.encode() + b"\n")
-    server.died(signal.SIGABRT if bug == "abort" else signal.SIGSEGV, words)
+    server.died(signal.SIGABRT if bug.startswith("abort") else signal.SIGSEGV, words)
 
 
 def sent_by_another():
@@ -173,6 +173,12 @@ def main():
     mixed("standing", TAKEN_BACK + ["deep"])
     mixed("humble", TAKEN_BACK + ["deep"])
     mixed("moved", TAKEN_BACK[:2])
+    mixed("regains", TAKEN_BACK)
+    mixed("handles", TAKEN_BACK)
+    for bug in TAKEN_BACK:
+        refused(bug, "the handler ran", "handles", seam="")
+    for bug in ("sent", "abort_sent"):
+        refused(bug, "the handler ran", "handles")
     for bug in TAKEN_BACK:
         refused(bug, "", seam="")
     refused("null", "", "moved", seam="")

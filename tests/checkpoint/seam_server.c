@@ -14,6 +14,8 @@
  *	moved		it knows each connection by another number than it was accepted with, and
  *			has bounded its memory to what it needs; and is a child that libc
  *			has not made, of one that has had a request
+ *	regains		it is a child of one that has given up its rights, and takes them again
+ *	handles		it has handlers for its crashes
  *	bare		it has closed what it was given: connections are descriptors 0, 1, 2
  */
 #include <dlfcn.h>
@@ -57,7 +59,7 @@ static int *volatile nowhere;
 static volatile long turns;
 static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, waits = PTHREAD_COND_INITIALIZER;
-static int waiting, moves, tally;
+static int waiting, moves, regains, tally;
 static volatile long *board;	/* processes share it: how often it was written, and a lock */
 
 static void keep(long n)
@@ -161,6 +163,12 @@ static void sent(struct peer *peer)
 {
 	if (write(peer->fd, "0 0 0\n", 6) == 6)
 		*nowhere = 1;
+}
+
+static void stop_sent(struct peer *peer)
+{
+	if (write(peer->fd, "0 0 0\n", 6) == 6)
+		abort();
 }
 
 /* As programs call it that can read large files. */
@@ -354,7 +362,7 @@ static const struct {
 	int spoils;
 } bugs[] = {
 	{ "null", null, 1 }, { "abort", stop, 1 }, { "overflow", overflow, 1 },
-	{ "libc", in_libc, 1 }, { "deep", deep, 1 }, { "sent", sent, 1 }, { "closed", closed, 1 },
+	{ "libc", in_libc, 1 }, { "deep", deep, 1 }, { "sent", sent, 1 }, { "abort_sent", stop_sent, 1 }, { "closed", closed, 1 },
 	{ "waited", waited, 1 }, { "handler", handler, 1 }, { "sealed", sealed, 1 },
 	{ "thread", thread, 1 }, { "opened", opened, 1 }, { "file", file, 1 },
 	{ "spliced", spliced, 1 }, { "selected", selected, 1 }, { "polled", polled, 1 },
@@ -417,8 +425,12 @@ static void born(void)
 	close(self);
 	close(peer.fd);
 	free(peer.line);
-	child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!moves && !geteuid() && seteuid(65534))
+		exit(1);
+	child = moves ? syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
 	if (child == 0) {
+		if (!getuid() && seteuid(0))
+			exit(1);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		return;
 	}
@@ -493,6 +505,25 @@ static void *go_round(void *unused)
 	return unused;
 }
 
+/* For crashes: it says so, and dies of it. */
+static void on_crash(int sig)
+{
+	static const char said[] = "the handler ran\n";
+
+	if (write(2, said, sizeof(said) - 1) > 0)
+		signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void handles(void)
+{
+	struct sigaction action = { .sa_handler = on_crash, .sa_flags = SA_NODEFER }, old;
+
+	if (signal(SIGABRT, on_crash) != SIG_DFL || sigaction(SIGSEGV, &action, NULL) ||
+	    sigaction(SIGSEGV, NULL, &old) || old.sa_handler != on_crash)
+		exit(1);
+}
+
 /* Ours and libc's. */
 static void dates(void)
 {
@@ -545,7 +576,7 @@ static void listens(void)
 	    epoll_ctl(loop, EPOLL_CTL_ADD, listener, &event) ||
 	    getsockname(listener, (void *)&at, &size))
 		exit(1);
-	if (moves)
+	if (moves || regains)
 		born();
 	printf("%d\n", ntohs(at.sin_port));
 	fflush(stdout);
@@ -562,6 +593,8 @@ int main(int argc, char **argv)
 	srand(1);
 	if (!strcmp(how, "first"))
 		dates();
+	if (!strcmp(how, "handles"))
+		handles();
 	if (!strcmp(how, "standing")) {
 		pthread_create(&made, NULL, stands, NULL);
 		pthread_mutex_lock(&latch);
@@ -572,6 +605,7 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "running"))
 		pthread_create(&made, NULL, runs, NULL);
 	moves = !strcmp(how, "moved");
+	regains = !strcmp(how, "regains");
 	listens();
 	if (!strcmp(how, "humble") && !geteuid() && (chroot(".") || setuid(65534)))
 		exit(1);

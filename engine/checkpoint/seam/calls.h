@@ -59,6 +59,8 @@ int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
 int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout);
 int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout,
 		   const sigset_t *mask);
+int mve_seam_sigaction(int sig, const struct sigaction *action, struct sigaction *old);
+sighandler_t mve_seam_signal(int sig, sighandler_t handler);
 int mve_seam_sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout);

@@ -12,6 +12,8 @@
  *
  * All signals are blocked meanwhile: no handler of the program's sees half of it, and a second
  * fault is deadly at once.  Nothing here takes a lock or memory of libc's.
+ *
+ * A handler that the program sets for such a signal is kept, and runs where nothing is taken back.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/state.h"
+#include "engine/checkpoint/seam/calls.h"
 #include "engine/checkpoint/seam/seam.h"
 
 extern char __libc_single_threaded;
@@ -157,6 +160,32 @@ void die_of(int sig)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static const int deadly[DEADLY] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
+
+/* What the program has set for it, where we have its place; null: nothing of the kind. */
+static struct sigaction *theirs(int sig)
+{
+	for (int n = 0; n < DEADLY; n++)
+		if (deadly[n] == sig && seam->watches & 1u << n)
+			return &seam->theirs[n];
+	return NULL;
+}
+
+/* From here on it is the program's.  A fault comes once more as we return. */
+static void go_on(int sig, int again)
+{
+	struct sigaction *its = theirs(sig);
+
+	if (!its || its->sa_handler == SIG_DFL || its->sa_handler == SIG_IGN) {
+		die_of(sig);
+		return;
+	}
+	sigaction(sig, its, NULL);
+	seam->watches &= ~(1u << (its - seam->theirs));
+	if (!again)
+		syscall(SYS_tgkill, getpid(), gettid(), sig);
+}
+
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	const char *why = refused(info, context);
@@ -169,18 +198,44 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		why = mve_checkpoint_why();
 	}
 	seam_say("a fault is not taken back: ", why);
-	die_of(sig);
+	go_on(sig, info->si_code > 0);
 }
 
-/* A handler that the program sets later has its place. */
+int mve_seam_sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction *its = theirs(sig);
+
+	seam_written(old, sizeof(*old));
+	if (!its)
+		return sigaction(sig, action, old);
+	if (old)
+		*old = *its;
+	if (action)
+		*its = *action;
+	return 0;
+}
+
+sighandler_t mve_seam_signal(int sig, sighandler_t handler)
+{
+	struct sigaction *its = theirs(sig), action = { .sa_handler = handler,
+							.sa_flags = SA_RESTART };
+	sighandler_t old;
+
+	if (!its)
+		return signal(sig, handler);
+	old = its->sa_handler;
+	*its = action;
+	return old;
+}
+
 void faults_watch(void)
 {
-	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	stack_t stack = { .ss_sp = seam->stack, .ss_size = sizeof(seam->stack) };
 
 	sigfillset(&action.sa_mask);
 	sigaltstack(&stack, NULL);
-	for (size_t n = 0; n < sizeof(deadly) / sizeof(deadly[0]); n++)
-		sigaction(deadly[n], &action, NULL);
+	for (int n = 0; n < DEADLY; n++)
+		sigaction(deadly[n], &action, &seam->theirs[n]);
+	seam->watches = (1u << DEADLY) - 1;
 }

@@ -23,28 +23,36 @@ static void before(void)
 	protect_own();
 }
 
+/* One that was made without rights may have taken them again (proftpd's sessions do). */
+static int after(int got)
+{
+	if (!state->plain && state->ready)
+		pages_again();
+	return got;
+}
+
 int mve_seam_setuid(uid_t user)
 {
 	before();
-	return setuid(user);
+	return after(setuid(user));
 }
 
 int mve_seam_seteuid(uid_t user)
 {
 	before();
-	return seteuid(user);
+	return after(seteuid(user));
 }
 
 int mve_seam_setreuid(uid_t real, uid_t effective)
 {
 	before();
-	return setreuid(real, effective);
+	return after(setreuid(real, effective));
 }
 
 int mve_seam_setresuid(uid_t real, uid_t effective, uid_t saved)
 {
 	before();
-	return setresuid(real, effective, saved);
+	return after(setresuid(real, effective, saved));
 }
 
 int mve_seam_chroot(const char *root)

@@ -24,6 +24,9 @@
  * report shows its first ones. */
 #define GATHERED_MAX	(64ul << 10)
 
+/* Signals of faults, and abort()'s. */
+#define DEADLY		5
+
 /* What the kernel has of a sigset_t. */
 #define MASK_BYTES	8
 
@@ -37,6 +40,8 @@ struct seam {
 	int alone;		/* there was no other thread then */
 	long others;		/* how often the others had stopped */
 	int sig;		/* what took it back */
+	unsigned watches;	/* a bit: we have the place of the program's handler, */
+	struct sigaction theirs[DEADLY];	/* which is here */
 	int secret;		/* the request came by a TLS library: no plain answer to it */
 	uint64_t accepted[SEAM_FDS / 64];
 	unsigned knows;		/* requests that were taken back: the next is knows % KNOWN_MAX */

@@ -107,20 +107,22 @@ static int kernel_begin(void)
 	return pages->pagemap < 0 ? pages->pagemap : pages->maps;
 }
 
-static void begin_anew(void)
-{
-	pages->stale = 1;
-	pages->now.number = 0;
-	process->has_pages = 1;
-	if (kernel_begin() < 0)
-		pages->uffd = -1;
-}
-
 static void ended(void)
 {
 	KERNEL_1(SYS_close, pages->uffd);
 	KERNEL_1(SYS_close, pages->pagemap);
 	KERNEL_1(SYS_close, pages->maps);
+	pages->uffd = pages->pagemap = pages->maps = -1;
+}
+
+static void begin_anew(void)
+{
+	pages->stale = 1;
+	pages->now.number = 0;
+	pages->pagemap = pages->maps = -1;
+	process->has_pages = 1;
+	if (kernel_begin() < 0)
+		ended();
 }
 
 static void in_child(void)
@@ -147,6 +149,12 @@ void pages_own(void)
 	for (int n = 0; n < state->depth; n++)
 		if (state->levels[n].looked)
 			lost(ENOTSUP, "the memory of libraries was kept in its leader");
+}
+
+void pages_again(void)
+{
+	if (way->begin == pages_begin && pages->uffd < 0)
+		begin_anew();
 }
 
 int pages_begin(void)

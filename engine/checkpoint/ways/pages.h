@@ -30,6 +30,9 @@ int pages_catch_up(int depth);
  * closed all its descriptors. */
 void pages_own(void);
 
+/* If it could not be had in this process, it is tried once more. */
+void pages_again(void);
+
 /* A descriptor by a number that programs do not come to; the old one is closed. */
 int number_high(int fd);
 
