@@ -10,14 +10,18 @@ the program's own files: these count whole, and once, for it depends on what els
 many processes share them.  Each edition's are read anew before, so that as much of each is in the
 page cache.  "Own" is memory that is no file's.
 
-A server that cannot be built here is left out, with a word.
+A server that cannot be built here is left out, with a word.  So is a way that has no checkpoints
+there: each process is asked whether it still has some.
 """
 
 import math
 import os
+import struct
 import subprocess
+import time
 
-from . import figures, plots, processes, servers
+from . import figures, followers, plots, processes, servers
+from .processes import pinned
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 LOST, MORE_PSS, LOST_CLOSED = 0.05, 0.20, 0.03
@@ -45,16 +49,91 @@ EACH = ("native 2", "closed", "pass", "undo", "scan", "mprotect", "fork")
 servers.SHARES.update({"fork": 20, "mprotect": 8, "scan": 4})
 WIDTHS = (-12, -10, 9, 8, 14, 9, 8, 8)
 BUILDS = "/mve/servers/builds/"
-FILES = (".so", "nginx", "redis-server", "memcached", "lighttpd")
+FILES = (".so", "nginx", "redis-server", "memcached", "lighttpd", "httpd", "vsftpd", "proftpd")
+
+APACHE = """\
+ServerName localhost
+Listen 127.0.0.1:{port}
+ServerRoot {folder}
+DocumentRoot {folder}/www
+PidFile {folder}/pid
+ErrorLog {folder}/error.log
+DefaultRuntimeDir {folder}
+TypesConfig /dev/null
+User {user}
+Group {group}
+ServerLimit {processes}
+MaxRequestWorkers {processes}
+StartServers {processes}
+MinSpareServers 1
+MaxSpareServers {processes}
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 60
+"""
+# A process has a connection.
+PROCESSES = 10
+
+PROFTPD = """\
+ServerName bench
+ServerType standalone
+DefaultAddress 127.0.0.1
+Port {port}
+PassivePorts 12000 32000
+User www-data
+Group www-data
+PidFile {folder}/pid
+ScoreboardFile {folder}/scoreboard
+SystemLog none
+TransferLog none
+WtmpLog off
+UseReverseDNS off
+DelayEngine off
+<Anonymous {folder}/ftp>
+	User www-data
+	Group www-data
+	UserAlias anonymous www-data
+	RequireValidShell off
+</Anonymous>
+"""
 
 
 def _memcached(binary, folder, port):
     return [*servers._memcached(binary, folder, port), "-t", "1"]
 
 
+def _apache(binary, folder, port):
+    servers._www(folder)
+    for path in (os.path.dirname(folder), folder):
+        os.chmod(path, 0o755)
+    conf = servers._write(folder, "httpd.conf", APACHE.format(
+        folder=folder, port=port, processes=PROCESSES,
+        user="www-data" if os.geteuid() == 0 else f"#{os.geteuid()}",
+        group="www-data" if os.geteuid() == 0 else f"#{os.getegid()}"))
+    return [binary, "-D", "FOREGROUND", "-f", conf]
+
+
+def _vsftpd(binary, folder, port):
+    return followers.vsftpd(binary, folder, port, (("small", followers.SMALL),))
+
+
+def _proftpd(binary, folder, port):
+    words = _vsftpd(binary, folder, port)
+    conf = servers._write(folder, "proftpd.conf", PROFTPD.format(folder=folder, port=port))
+    return [words[0], "--nodaemon", "--config", conf]
+
+
 def _more(ask, *words):
     return lambda ways, port, requests: [*ask(ways, port, requests), *words]
 
+
+_few = _more(servers._http, f"--connections={PROCESSES}")
+_ftp = followers.ask_ftp("small", followers.SMALL, 1)
+SERVERS = servers.SERVERS + (
+    ("apache", "apache", _apache, _few, {"apache": _few}, 2000),
+    ("vsftpd", "vsftpd", _vsftpd, _ftp, {"vsftpd": _ftp}, 600),
+    ("proftpd", "proftpd", _proftpd, _ftp, {"proftpd": _ftp}, 600),
+)
 
 # What fills a server: so many requests, with values, or of many connections.
 FILLS = {
@@ -62,11 +141,14 @@ FILLS = {
     "memcached": (30000, "--keys=30000"),
     "nginx": (3000, "--connections=300"),
     "lighttpd": (3000, "--connections=300"),
+    "apache": (500,),
+    "vsftpd": (100,),
+    "proftpd": (100,),
 }
 
 
 def _specs(options):
-    for spec in servers.chosen(servers.SERVERS, options):
+    for spec in servers.chosen(SERVERS, options):
         start = _memcached if spec[0] == "memcached" else spec[2]
         loads = dict(list(spec[4].items())[:1])
         yield (spec[0], spec[1], start, _more(spec[3], *FILLS[spec[0]][1:]), loads, spec[5])
@@ -117,15 +199,72 @@ def _memory(pids):
     return {"pss_kib": sum(shares) + max(owns), "own_kib": sum(anonymous)}
 
 
+def _place(program, symbol):
+    """Where the program has it, from its beginning; None: it has none."""
+    names = subprocess.run(["nm", program], capture_output=True, text=True, check=False).stdout
+    return next((int(line.split()[0], 16) for line in names.splitlines()
+                 if line.endswith(" " + symbol)), None)
+
+
+def _word_at(pid, program, place):
+    """A word of a process that is one of this program."""
+    with open(f"/proc/{pid}/maps") as f:
+        begin = next(int(line.split("-")[0], 16) for line in f if program in line)
+    with open(f"/proc/{pid}/mem", "rb", 0) as f:
+        f.seek(begin + place)
+        return struct.unpack("q", f.read(8))[0]
+
+
 class Server(servers.Server):
     programs = {}
+
+    def __init__(self, ways, spec, mode, words):
+        self.program = os.path.realpath(self.programs[MODES[mode][0]])
+        self.each = any(w.startswith(SEAM) for w in MODES[mode][1]) and \
+            _place(self.program, "checkpoint_seam")
+        super().__init__(ways, spec, mode, words)
+
     def command(self, spec, mode, words, folder):
-        binary = self.programs[MODES[mode][0]]
-        return [*words, *spec[2](binary, folder, self.port)]
+        return [*words, *spec[2](self.program, folder, self.port)]
+
+    def _clocks(self):
+        """{pid: ns}"""
+        return {pid: processes.cpu_ns(pid) for pid in self.running.split()[0]}
+
+    def _ask(self, ask, requests):
+        """What the load printed; and clocks and memory, before processes of its connections go."""
+        argv = pinned(self.load_cpu, ask(self.ways, self.port, requests))
+        running = processes.Running(argv, self.ways.folder, talk=True)
+        try:
+            if "--stay" in argv:
+                text = running.popen.stdout.readline()
+                seen = self._clocks(), self._seen()
+                running.hush()
+            else:
+                text = running.popen.stdout.read()
+                seen = None
+            if running.popen.wait(60):
+                raise processes.Failed(running.said())
+        finally:
+            running.stop()
+        time.sleep(servers.SETTLE_S)
+        return servers.seconds_of(text, requests), *(seen or (self._clocks(), self._seen()))
+
+    def _seen(self):
+        """Memory; and that there are checkpoints."""
+        pids = self.running.split()[0]
+        if self.each and not all(_word_at(p, self.program, self.each) for p in pids):
+            raise processes.Failed("there are no more checkpoints: " + self.running.said())
+        return _memory(pids)
 
     def slice(self, ask, requests):
-        got = super().slice(ask, requests)
-        return {**got, **_memory(self.members[0])}
+        before = self._clocks()
+        (seconds, p50, p99), after, memory = self._ask(ask, requests)
+        spent = sum(ns - before.get(pid, 0) for pid, ns in after.items())
+        return {"server_ns": spent, "holder_ns": 0, "user_ticks": 0, "system_ticks": 0,
+                "requests": requests, "seconds": seconds, "cpu_us": spent / requests / 1e3,
+                "holder_us": 0, "per_second": requests / seconds, "p50_us": p50, "p99_us": p99,
+                **memory}
 
     def check(self):
         """With fork another process goes on where a request was taken back; none is here."""
