@@ -82,6 +82,7 @@ server.bind = "127.0.0.1"
 server.port = {port}
 server.errorlog = "{folder}/error.log"
 server.max-keep-alive-requests = 1000000
+server.max-keep-alive-idle = 600
 mimetype.assign = ( ".html" => "text/html" )
 """
 
