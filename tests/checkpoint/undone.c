@@ -304,8 +304,42 @@ static void change_new(void)
 	CHECK(madvise(at + 4096, 4096, MADV_DONTNEED) == 0);
 }
 
+/* Six arguments in registers, and some words in a frame that no call would need: what a check that
+ * fails calls leaves all of them as they were. */
+static char far[8][1024];
+
+static __attribute__((noinline)) unsigned long leaf(unsigned long a, unsigned long b,
+						    unsigned long c, unsigned long d, char *to,
+						    size_t size)
+{
+	volatile unsigned long kept[4] = { a, b, c, d };
+
+	*(int *)(to + 508) = 1;
+	memset(to, 'l', size);
+	to[1023] = 'l';
+	return kept[0] + 10 * kept[1] + 100 * kept[2] + 1000 * kept[3] + a + b + c + d + size;
+}
+
+static void leaves(void)
+{
+	for (size_t n = 0; n < 8; n++)
+		CHECK(leaf(1, 2, 3, 4, far[n], 100 * n) == 4321 + 10 + 100 * n);
+	for (size_t n = 1; n < 8; n++)
+		CHECK(far[n][0] == 'l' && far[n][100 * n - 1] == 'l');
+}
+
+static void registers(void)
+{
+	for (int i = 0; i < 600; i++) {
+		taken_back(leaves);
+		for (size_t n = 0; n < sizeof(far); n++)
+			CHECK(!far[0][n]);
+	}
+}
+
 int main(void)
 {
+	registers();
 	heap();
 	freed();
 	reused();

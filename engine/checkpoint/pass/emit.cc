@@ -29,19 +29,25 @@ static const unsigned inline_regions = 3;
 
 static const uint64_t word_most = 8;
 
+// Whether the runtime is in the object that this will be in: else what it has is found by a table.
+static bool has_runtime(const Module &m)
+{
+	return m.getPIELevel() != PIELevel::Default || m.getPICLevel() == PICLevel::NotPIC;
+}
+
 static Value *emit_epoch(IRBuilder<> &b)
 {
 	Module *m = b.GetInsertBlock()->getModule();
 	Constant *found = m->getOrInsertGlobal("mve_checkpoint_epoch", b.getInt8Ty());
 	auto *epoch = cast<GlobalVariable>(found);
 
-	if (m->getPIELevel() != PIELevel::Default || m->getPICLevel() == PICLevel::NotPIC)
+	if (has_runtime(*m))
 		epoch->setDSOLocal(true);
 	return b.CreateLoad(b.getInt8Ty(), epoch, "epoch");
 }
 
-// As in runtime/save.h.
-static void call_save(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
+// As in runtime/save.h.  For comparison only: calls as others are.
+static void call_ordinary(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
 {
 	Module *m = b.GetInsertBlock()->getModule();
 	SmallVector<Type *, 2> types;
@@ -53,6 +59,46 @@ static void call_save(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
 	cast<Function>(f.getCallee())->setCallingConv(CallingConv::PreserveAll);
 	cast<Function>(f.getCallee())->setDoesNotThrow();
 	CallInst *call = b.CreateCall(f, args);
+	call->setCallingConv(CallingConv::PreserveAll);
+	call->setDoesNotThrow();
+}
+
+// A call that keeps all registers, of arguments in r11 and r10, and wants no alignment of the
+// stack (runtime/save.h): so a function that calls no other needs no frame for its checks, and who
+// is given arguments in registers need not move them.
+static void call_save(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
+{
+	BasicBlock *block = b.GetInsertBlock();
+	std::string call = has_runtime(*block->getModule()) ? "call " + name.str() + "@PLT" :
+			   "call *" + name.str() + "@GOTPCREL(%rip)";
+	std::string operands = args.size() > 1 ? "{r11},{r10}" : "{r11}";
+	SmallVector<Type *, 2> types;
+
+	for (Value *v : args)
+		types.push_back(v->getType());
+	auto *type = FunctionType::get(b.getVoidTy(), types, false);
+	operands += ",~{memory},~{dirflag},~{fpsr},~{flags}";
+	b.CreateCall(type, InlineAsm::get(type, call, operands, true), args)->setDoesNotThrow();
+	block->getParent()->addFnAttr(Attribute::NoRedZone);
+}
+
+bool is_save(const CallBase &call)
+{
+	auto *code = dyn_cast<InlineAsm>(call.getCalledOperand());
+
+	return code && StringRef(code->getAsmString()).contains("mve_checkpoint_save");
+}
+
+// The runtime is told of an atomic: in C, and it keeps all registers (runtime/maps.h).
+static void call_atomic(IRBuilder<> &b, Value *pointer)
+{
+	Module *m = b.GetInsertBlock()->getModule();
+	auto *type = FunctionType::get(b.getVoidTy(), {pointer->getType()}, false);
+	FunctionCallee f = m->getOrInsertFunction("mve_checkpoint_atomic", type);
+
+	cast<Function>(f.getCallee())->setCallingConv(CallingConv::PreserveAll);
+	cast<Function>(f.getCallee())->setDoesNotThrow();
+	CallInst *call = b.CreateCall(f, {pointer});
 	call->setCallingConv(CallingConv::PreserveAll);
 	call->setDoesNotThrow();
 }
@@ -74,7 +120,7 @@ void emit_atomics(const Sites &sites)
 	for (const Site &s : sites)
 		if (is_atomic(*s.at)) {
 			IRBuilder<> b(s.at);
-			call_save(b, "mve_checkpoint_atomic", {s.pointer});
+			call_atomic(b, s.pointer);
 		}
 }
 
@@ -163,13 +209,13 @@ static void range_save(IRBuilder<> &b, const Site &s)
 	Value *size = s.length ? length(b, s) : b.getInt64(s.size);
 
 	if (options().log)
-		call_save(b, "mve_checkpoint_log", {pointer, size});
+		call_ordinary(b, "mve_checkpoint_log", {pointer, size});
 	else if (!options().checks)
-		call_save(b, "mve_checkpoint_touch", {pointer, size});
+		call_ordinary(b, "mve_checkpoint_touch", {pointer, size});
 	else if (in_line(s) && in_one_region(s))
-		call_save(b, "mve_checkpoint_save", {pointer});
+		call_save(b, "mve_checkpoint_save_at", {pointer});
 	else
-		call_save(b, "mve_checkpoint_save_range", {pointer, size});
+		call_save(b, "mve_checkpoint_save_range_at", {pointer, size});
 }
 
 // What is behind it reads the epoch once more: so the gate is a comparison with memory, and can go

@@ -13,6 +13,8 @@ void emit(const Cluster &cluster, bool gated, Gates &gates, Count &count);
 
 // The runtime is told of atomic stores: it may be memory of several processes.
 void emit_atomics(const Sites &sites);
+// Whether it saves what a check has found: no checkpoint is opened in it.
+bool is_save(const llvm::CallBase &call);
 
 // A gate that leads to the same place both ways: what comes behind it is in two editions.
 void emit_gate(llvm::Instruction *at, Gates &gates);

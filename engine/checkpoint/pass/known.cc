@@ -111,8 +111,8 @@ bool known_asked(const Function &f)
 
 // What checks call, and frames: the runtime's functions that open nothing.
 static const char *const checks[] = {
-	"mve_known_", "mve_checkpoint_save", "mve_checkpoint_log", "mve_checkpoint_touch",
-	"mve_checkpoint_atomic", "mve_checkpoint_frame",
+	"mve_known_", "mve_checkpoint_log", "mve_checkpoint_touch", "mve_checkpoint_atomic",
+	"mve_checkpoint_frame",
 };
 
 // glibc's headers give some functions other names: __isoc23_strtol is not among them here.

@@ -1,6 +1,7 @@
 // Finds what writes memory: stores, atomics, intrinsics, operands of assembly, and functions of
 // libraries that known.def has rows for.  What may write and is none of these is counted.
 #include "engine/checkpoint/pass/sites.h"
+#include "engine/checkpoint/pass/emit.h"
 #include "engine/checkpoint/pass/known.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -189,7 +190,7 @@ bool may_open(const Instruction &i, const Quiet &quiet)
 	if (!call)
 		return synchronizes(i);
 	if (call->isInlineAsm())
-		return call->mayReadOrWriteMemory();
+		return call->mayReadOrWriteMemory() && !is_save(*call);
 	if (isa<IntrinsicInst>(call) || call->onlyReadsMemory())
 		return false;
 	const Function *callee = call->getCalledFunction();

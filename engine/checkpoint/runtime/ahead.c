@@ -11,12 +11,14 @@
  * Nothing says whether a region that is saved ahead is written, too.  So hot ones must be saved by
  * a check again as the tags are wiped, and habits are formed anew each HABIT_USES checkpoints.
  *
- * Only memory that is always there can be saved ahead: the program's data, and its heap.  Where the
- * program shuts a page of these, or unmaps it, all is forgotten.
+ * Only memory that is always there can be saved ahead: the program's data, its heap, and the second
+ * stack of who opens checkpoints.  Where the program shuts a page of these, or unmaps it, all is
+ * forgotten.
  */
 #include <string.h>
 #include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/save.h"
+#include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/state.h"
 
 #define HOT_RUN		8
@@ -107,14 +109,18 @@ static void put(uintptr_t *list, uint16_t *number, uintptr_t region)
 /* --- both --------------------------------------------------------------------------------- */
 
 /* Where a region can be read at any time. */
+#define PLACES	3
+
 struct there {
 	uintptr_t begin, end;
 };
 
 static int is_there(const struct there *there, uintptr_t at, size_t size)
 {
-	return (at < there[0].end && at + size > there[0].begin) ||
-	       (at < there[1].end && at + size > there[1].begin);
+	for (int n = 0; n < PLACES; n++)
+		if (at < there[n].end && at + size > there[n].begin)
+			return 1;
+	return 0;
 }
 
 static void there_find(struct there *there)
@@ -124,15 +130,17 @@ static void there_find(struct there *there)
 	heap_bounds(&there[0].begin, &there[0].end, &rest);
 	there[1].begin = (uintptr_t)&__data_start;
 	there[1].end = (uintptr_t)&_end;
+	there[2].begin = state->frames_place;
+	there[2].end = state->frames_place + (state->frames_place ? FRAMES_ROOM : 0);
 }
 
-/* From what the last checkpoint has saved besides. */
-static void learn(struct habit *habit)
+/* From what the last checkpoint has saved besides: mostly nothing. */
+__attribute__((noinline)) static void learn(struct habit *habit)
 {
 	size_t all = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES;
 	uintptr_t other[HABIT_MAX];
 	uint16_t others = 0;
-	struct there there[2];
+	struct there there[PLACES];
 	unsigned from = 0;
 
 	there_find(there);
@@ -148,7 +156,8 @@ static void learn(struct habit *habit)
 		else
 			put(other, &others, region);
 	}
-	memcpy(habit->candidate, other, others * sizeof(other[0]));
+	if (others)
+		memcpy(habit->candidate, other, others * sizeof(other[0]));
 	habit->candidates = others;
 	habit->some = 0;
 	for (unsigned n = 0; n < others; n++)
@@ -165,12 +174,14 @@ static void forget(void)
 
 size_t ahead_choose(void)
 {
-	struct habit *habit;
+	struct habit *habit = habit_of(state->whose_last);
 
 	if (state->forgets)
 		forget();
+	else if (state->head > state->ahead)
+		learn(habit);
 	else
-		learn(habit_of(state->whose_last));
+		habit->candidates = 0;
 	if (state->doubts || state->last == EPOCH_LAST)
 		hot_doubt();
 	state->doubts = 0;
@@ -205,12 +216,13 @@ IN_LINE void save(copies *copy)
 	const uint64_t serial = state->serial;
 	struct entry *const end = LOG + state->hot;
 	const struct habit *habit = habit_of(state->whose);
+	const uintptr_t *region = habit->region, *const last = region + habit->number;
 
 	for (struct entry *entry = LOG; entry < end; entry++)
 		save_one(copy, entry, entry->at, epoch, serial);
-	for (size_t n = 0; n < habit->number; n++) {
-		end[n].at = habit->region[n];
-		save_one(copy, end + n, end[n].at, epoch, serial);
+	for (struct entry *entry = end; region < last; entry++, region++) {
+		entry->at = *region;
+		save_one(copy, entry, *region, epoch, serial);
 	}
 }
 
@@ -232,7 +244,7 @@ void ahead_save(void)
 
 void ahead_forget(const void *at, size_t size)
 {
-	struct there there[2];
+	struct there there[PLACES];
 
 	there_find(there);
 	if (is_there(there, (uintptr_t)at, size))

@@ -44,7 +44,7 @@ static __thread struct {
 _Static_assert(LOG_ENTRIES < 1ul << 31, "a batch is one word");
 
 /* Without the lock prefix it is still one instruction: a handler comes before or after it. */
-static inline size_t next_of(size_t *count)
+IN_LINE size_t next_of(size_t *count)
 {
 	size_t n = 1;
 
@@ -66,7 +66,7 @@ SAVES __attribute__((noinline)) static size_t take_more(void)
 	return n;
 }
 
-static inline size_t take(void)
+IN_LINE size_t take(void)
 {
 	size_t batch, n;
 
@@ -79,7 +79,7 @@ static inline size_t take(void)
 	return n < batch >> BATCH_END ? n : take_more();
 }
 
-static inline int tag_put(uintptr_t page, uintptr_t place)
+IN_LINE int tag_put(uintptr_t page, uintptr_t place)
 {
 	uintptr_t was = 0;
 
@@ -88,7 +88,7 @@ static inline int tag_put(uintptr_t page, uintptr_t place)
 }
 
 /* Who wipes the tags finds the page, in one of two places. */
-static inline void tag_noted(uintptr_t tag)
+IN_LINE void tag_noted(uintptr_t tag)
 {
 	uintptr_t page = tag / PAGE;
 
@@ -109,7 +109,7 @@ SAVES __attribute__((noinline)) static void undo_save(uintptr_t region)
 }
 
 /* Memory that was not there, or in no use, as the newest checkpoint was opened. */
-static inline int is_new(uintptr_t at)
+IN_LINE int is_new(uintptr_t at)
 {
 	return at - state->heap_new < state->heap_room || (state->changed && maps_new(at, 1));
 }
@@ -157,6 +157,70 @@ SAVES void mve_checkpoint_save_range(const void *at, size_t size)
 {
 	if (size && state->epoch)
 		save_regions(at, size);
+}
+
+/* A check that failed calls what is compiled, with room for what that keeps no register of. */
+#define KEEPING(arguments, function)						\
+	"push %%rbp\n\t"							\
+	".cfi_def_cfa_offset 16\n\t"						\
+	".cfi_offset %%rbp, -16\n\t"						\
+	"mov %%rsp, %%rbp\n\t"							\
+	".cfi_def_cfa_register %%rbp\n\t"					\
+	"and $-16, %%rsp\n\t"							\
+	"push %%rdi\n\t"							\
+	"push %%rsi\n\t"							\
+	"push %%r11\n\t"							\
+	"sub $8, %%rsp\n\t"							\
+	arguments "call " #function "\n\t"					\
+	"add $8, %%rsp\n\t"							\
+	"pop %%r11\n\t"								\
+	"pop %%rsi\n\t"								\
+	"pop %%rdi\n\t"								\
+	"leave\n\t"								\
+	".cfi_def_cfa %%rsp, 8\n\t"						\
+	"ret"
+
+__attribute__((naked)) void mve_checkpoint_save_at(void)
+{
+	__asm__(KEEPING("mov %%r11, %%rdi\n\t", mve_checkpoint_save) : : : "memory");
+}
+
+__attribute__((naked, used)) static void save_range_at(void)
+{
+	__asm__(KEEPING("mov %%r11, %%rdi\n\tmov %%r10, %%rsi\n\t", mve_checkpoint_save_range)
+		: : : "memory");
+}
+
+/* Mostly a range comes here because it is long, and all of it is saved already. */
+__attribute__((naked)) void mve_checkpoint_save_range_at(void)
+{
+	__asm__("push %%rax\n\t"
+		".cfi_adjust_cfa_offset 8\n\t"
+		"push %%rcx\n\t"
+		".cfi_adjust_cfa_offset 8\n\t"
+		"push %%rdx\n\t"
+		".cfi_adjust_cfa_offset 8\n\t"
+		"test %%r10, %%r10\n\t"
+		"jz 2f\n\t"
+		"mov mve_checkpoint_epoch(%%rip), %%al\n\t"
+		"mov %%r11, %%rcx\n\t"
+		"lea -1(%%r11, %%r10), %%rdx\n\t"
+		"shr %0, %%rcx\n\t"
+		"shr %0, %%rdx\n"
+		"1:\tcmp %%al, %c1(%%rcx)\n\t"
+		"jb 3f\n\t"
+		"inc %%rcx\n\t"
+		"cmp %%rdx, %%rcx\n\t"
+		"jbe 1b\n"
+		"2:\tclc\n"
+		"3:\tpop %%rdx\n\t"
+		".cfi_adjust_cfa_offset -8\n\t"
+		"pop %%rcx\n\t"
+		".cfi_adjust_cfa_offset -8\n\t"
+		"pop %%rax\n\t"
+		".cfi_adjust_cfa_offset -8\n\t"
+		"jc save_range_at\n\t"
+		"ret" : : "i"(REGION_SHIFT), "i"(TAGS_AT) : "memory");
 }
 
 /* What lies in the stack that is saved as it stands, or will come below it, needs no entry. */

@@ -1,6 +1,6 @@
 /*
  * What the pass calls.  The registers are all kept, so that a store's surroundings are compiled
- * as if there were no call (pass/emit.cc says the same: CallingConv::PreserveAll).
+ * as if there were no call.
  */
 #ifndef MVE_CHECKPOINT_SAVE_H
 #define MVE_CHECKPOINT_SAVE_H
@@ -16,6 +16,11 @@ extern uint8_t mve_checkpoint_epoch;
 /* Saves the region of a byte, or those of a range, that are not saved yet. */
 SAVES void mve_checkpoint_save(const void *at);
 SAVES void mve_checkpoint_save_range(const void *at, size_t size);
+
+/* The same for checks (pass/emit.cc): with the address in r11 and the size in r10, which are kept
+ * as well, on a stack that need not be aligned. */
+void mve_checkpoint_save_at(void);
+void mve_checkpoint_save_range_at(void);
 
 /* A region was saved whose tag is of the epoch before: HOT, if it is hot (ahead.c). */
 SAVES uintptr_t ahead_hot(uintptr_t region);
