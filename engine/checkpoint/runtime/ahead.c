@@ -16,24 +16,29 @@
  * forgotten.
  */
 #include <string.h>
+#include <sys/mman.h>
 #include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/state.h"
+#include "engine/checkpoint/seam/seam.h"
 
 #define HOT_RUN		8
 #define HABIT_USES	64
+#define PAGE		4096ul
 
 struct habit {
 	uint32_t whose, forgotten;	/* of another, or older than what was forgotten: none */
 	uint32_t uses;
 	uint16_t number, candidates;
 	uint64_t some;			/* a bit for each candidate: most others have another */
-	uintptr_t region[HABIT_MAX];
-	uintptr_t candidate[HABIT_MAX];	/* what the last one has saved besides */
+	uintptr_t region[HABIT_MAX];	/* and behind them the candidates: what the last one has
+					 * saved besides */
 };
 
-_Static_assert(HABITS * sizeof(struct habit) <= HABITS_BYTES, "their place");
+_Static_assert(HABITS * sizeof(struct habit) <= HABITS_BYTES &&
+	       PAGE % sizeof(struct habit) == 0, "their place");
 
 extern char __data_start __attribute__((visibility("hidden")));
 extern char _end __attribute__((visibility("hidden")));
@@ -75,9 +80,29 @@ static struct habit *habit_of(uint32_t whose)
 {
 	struct habit *habit = (struct habit *)HABITS_AT + whose % HABITS;
 
-	if (habit->whose != whose || habit->forgotten != state->forgotten)
+	if (habit->whose != whose || habit->forgotten != state->forgotten) {
 		*habit = (struct habit){ .whose = whose, .forgotten = state->forgotten };
+		if (state->habits <= whose % HABITS)
+			state->habits = whose % HABITS + 1;
+	}
 	return habit;
+}
+
+/* Pages with habits of connections that are gone, and no others', are given back. */
+static void habits_trim(void)
+{
+	const struct habit *habit = (struct habit *)HABITS_AT, *end = habit + state->habits;
+
+	for (; habit < end; habit += PAGE / sizeof(*habit)) {
+		int any = 0, stay = 0;
+
+		for (size_t n = 0; n < PAGE / sizeof(*habit); n++) {
+			any |= habit[n].whose != 0;
+			stay |= habit[n].whose && is_connection((int)habit[n].whose - 1);
+		}
+		if (any && !stay)
+			KERNEL_3(SYS_madvise, habit, PAGE, MADV_DONTNEED);
+	}
 }
 
 static uint64_t bit_of(uintptr_t region)
@@ -85,25 +110,28 @@ static uint64_t bit_of(uintptr_t region)
 	return 1ul << region / REGION % 64;
 }
 
-/* Requests write in much the same order: it is looked for from where the last one was found. */
-static int is_candidate(const struct habit *habit, uintptr_t region, unsigned *from)
+/* A candidate becomes one of the habit's.  Requests write in much the same order: it is looked for
+ * from where the last one was found. */
+static int is_candidate(struct habit *habit, uintptr_t region, unsigned *from)
 {
+	uintptr_t *first = habit->region + habit->number;
+
 	if (!(habit->some & bit_of(region)))
 		return 0;
 	for (unsigned n = 0; n < habit->candidates; n++) {
 		unsigned at = *from;
 
 		*from = at + 1 < habit->candidates ? at + 1 : 0;
-		if (habit->candidate[at] == region)
-			return 1;
+		if (first[at] != region)
+			continue;
+		first[at] = first[0];
+		first[0] = region;
+		habit->number++;
+		habit->candidates--;
+		*from = at < habit->candidates ? at : 0;
+		return 1;
 	}
 	return 0;
-}
-
-static void put(uintptr_t *list, uint16_t *number, uintptr_t region)
-{
-	if (*number < HABIT_MAX)
-		list[(*number)++] = region;
 }
 
 /* --- both --------------------------------------------------------------------------------- */
@@ -139,7 +167,7 @@ __attribute__((noinline)) static void learn(struct habit *habit)
 {
 	size_t all = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES;
 	uintptr_t other[HABIT_MAX];
-	uint16_t others = 0;
+	uint16_t others = 0, room;
 	struct there there[PLACES];
 	unsigned from = 0;
 
@@ -151,13 +179,12 @@ __attribute__((noinline)) static void learn(struct habit *habit)
 			continue;
 		if (at & HOT && state->hot < HOT_MAX)
 			LOG[state->hot++].at = region;
-		else if (is_candidate(habit, region, &from))
-			put(habit->region, &habit->number, region);
-		else
-			put(other, &others, region);
+		else if (!is_candidate(habit, region, &from) && others < HABIT_MAX)
+			other[others++] = region;
 	}
-	if (others)
-		memcpy(habit->candidate, other, others * sizeof(other[0]));
+	room = HABIT_MAX - habit->number;
+	others = others < room ? others : room;
+	memcpy(habit->region + habit->number, other, others * sizeof(other[0]));
 	habit->candidates = others;
 	habit->some = 0;
 	for (unsigned n = 0; n < others; n++)
@@ -184,6 +211,8 @@ size_t ahead_choose(void)
 		habit->candidates = 0;
 	if (state->doubts || state->last == EPOCH_LAST)
 		hot_doubt();
+	if (state->last == EPOCH_LAST)
+		habits_trim();
 	state->doubts = 0;
 	state->whose_last = state->whose;
 	habit = habit_of(state->whose);

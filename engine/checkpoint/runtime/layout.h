@@ -30,7 +30,7 @@
 #define HIGH_BEGIN	0x550000000000ul
 #define HIGH_END	0x800000000000ul
 #define LOG_AT		0x8000000000ul		/* 512 GiB: below all tags */
-#define HABITS_BYTES	(4ul << 20)
+#define HABITS_BYTES	(2ul << 20)
 #define HABITS_AT	(LOG_AT - 2 * HABITS_BYTES)
 
 /* Limit (Checkpoints): bytes of what the open checkpoints have saved.  Beyond: they are
@@ -60,7 +60,7 @@ struct entry {
 
 /* Limit (Checkpoints): regions that are saved as a checkpoint is opened for a connection, for the
  * last ones for it have written them.  Beyond: they are saved as they are written. */
-#define HABIT_MAX	62
+#define HABIT_MAX	61
 
 /* Limit (Checkpoints): connections of which it is known what their requests write.  Beyond: two
  * have one place, and what they write is saved as it is written. */

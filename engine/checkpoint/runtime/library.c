@@ -18,6 +18,8 @@
 
 #define PAGE	4096ul
 #define FINDS	(2 * LIBRARY_FUNCTIONS)		/* a power of two */
+#define FINDS_NEAR	(FINDS / 8)
+#define NEAR_TRIES	16
 
 __thread struct library_calls library_calls = { .call = { { ~0ul, 0 } } };
 uintptr_t library_targets[LIBRARY_FUNCTIONS] __attribute__((visibility("hidden")));
@@ -68,12 +70,22 @@ static uint32_t thunk_make(uintptr_t function)
 	return n;
 }
 
+/* Where it is looked for: first near the beginning, for most programs call few, and what is not
+ * used of a table is in no page of a process'. */
+static uint32_t find_place(uintptr_t function, unsigned tries)
+{
+	uint32_t first = (uint32_t)((function >> 4) * 0x9E3779B1u);
+
+	return (first + tries) % (tries < NEAR_TRIES ? FINDS_NEAR : FINDS);
+}
+
 /* A function's thunk, or, if there are no more, the function. */
 static void *thunk_of(uintptr_t function)
 {
-	uint32_t at = (uint32_t)((function >> 4) * 0x9E3779B1u) % FINDS, n, none;
+	uint32_t at, n, none;
 
-	for (int tries = 0; tries < FINDS; tries++, at = (at + 1) % FINDS) {
+	for (unsigned tries = 0; tries < FINDS + NEAR_TRIES; tries++) {
+		at = find_place(function, tries);
 		n = CONSUME(library_find, &finds[at]);
 		if (n && library_targets[n - 1] == function)
 			return thunk_at(n - 1);

@@ -79,9 +79,9 @@ IN_LINE size_t take(void)
 	return n < batch >> BATCH_END ? n : take_more();
 }
 
-IN_LINE int tag_put(uintptr_t page, uintptr_t place)
+IN_LINE int tag_put(uint32_t page, uintptr_t place)
 {
-	uintptr_t was = 0;
+	uint32_t was = 0;
 
 	return __atomic_compare_exchange_n(&state->tag_page[place % TAG_PAGES], &was, page, 0,
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED) || was == page;
@@ -90,9 +90,9 @@ IN_LINE int tag_put(uintptr_t page, uintptr_t place)
 /* Who wipes the tags finds the page, in one of two places. */
 IN_LINE void tag_noted(uintptr_t tag)
 {
-	uintptr_t page = tag / PAGE;
+	uint32_t page = (uint32_t)(tag / PAGE);
 
-	if (*(volatile uintptr_t *)&state->tag_page[page % TAG_PAGES] != page &&
+	if (*(volatile uint32_t *)&state->tag_page[page % TAG_PAGES] != page &&
 	    !tag_put(page, page) && !tag_put(page, page * 0x9E3779B97F4A7C15ul >> 48))
 		state->tag_pages_more = 1;
 }

@@ -125,7 +125,7 @@ static int wiped_in_place(void)
 		return 0;
 	for (int n = 0; n < TAG_PAGES; n++)
 		if (state->tag_page[n])
-			memset((void *)(state->tag_page[n] * 4096), 0, 4096);
+			memset((void *)(state->tag_page[n] * 4096ul), 0, 4096);
 	return 1;
 }
 

@@ -90,7 +90,7 @@ struct state {
 	uint32_t whose;		/* the next checkpoint is opened for: a connection, and 1; */
 	uint32_t whose_last;	/* and the last one was */
 	uint32_t forgotten;	/* ahead.c: how often */
-	struct run run[RUNS];
+	uint32_t habits;	/* places of theirs up to the last that was used */
 	uint64_t turn;		/* of the log: how often a mark was set in it, or gone back to */
 	uintptr_t stack_low;	/* the stack of who opened the outermost one */
 	size_t stack_room;
@@ -103,21 +103,23 @@ struct state {
 	size_t reserved;	/* bytes of address space that we have, but for the heap's */
 	int stacks_known;
 	int stacks_most;
+	int tag_pages_more;	/* a page with tags has found its places taken */
+	size_t changed;
+	size_t changed_old;	/* before the newest was opened */
+	struct mve_checkpoint_counts counts;
+	struct level levels[MVE_CHECKPOINT_DEPTH];
+	/* Tables: what each request uses comes first, and in few pages. */
+	uint32_t tag_page[TAG_PAGES];	/* with tags: each in one of two places; 0: none */
+	struct run run[RUNS];
 	struct {
 		uintptr_t begin, end;			/* 0: free */
 		const struct library_calls *calls;
 	} stack[THREADS_MAX];	/* of threads */
-	uintptr_t tag_page[TAG_PAGES];	/* with tags: each in its place; 0: none */
-	int tag_pages_more;		/* and one more in a place that was taken */
 	size_t shared;		/* of these places so many had something; more: it is too much */
 	struct {
 		uintptr_t begin, end;			/* 0: free */
 	} share[SHARED_MAX];	/* mappings that processes share */
-	size_t changed;
-	size_t changed_old;	/* before the newest was opened */
 	struct change changes[CHANGES_MAX];
-	struct mve_checkpoint_counts counts;
-	struct level levels[MVE_CHECKPOINT_DEPTH];
 };
 
 extern union state_pages {
