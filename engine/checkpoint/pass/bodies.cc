@@ -10,7 +10,8 @@
 // for a call from another module.  Within a module a body calls the bodies of its kind.
 //
 // Entries lie together, so that few pages are written; and so do checked bodies, and plain ones, so
-// that a process has little of what does not run in its memory.
+// that a process has little of what does not run in its memory.  Checked ones are made first: so
+// the linker puts them next to what has one body only, and plain ones last (seam/bodies.c).
 #include "engine/checkpoint/pass/bodies.h"
 #include "engine/checkpoint/pass/known.h"
 #include "engine/checkpoint/pass/options.h"
@@ -138,12 +139,12 @@ std::vector<Bodies> bodies_make(Module &m, std::vector<Function *> &functions)
 		return all;
 	for (Function *f : functions)
 		if (can(*f))
-			all.push_back({f, body(*f, ".plain", plains), nullptr});
+			all.push_back({f, nullptr, body(*f, ".checked", checks)});
 	for (Function *&f : functions) {
 		auto with = find_if(all, [&](const Bodies &b) { return b.entry == f; });
 		if (with == all.end())
 			continue;
-		with->checked = body(*f, ".checked", checks);
+		with->plain = body(*f, ".plain", plains);
 		entry_make(*f, *with->plain);
 		f = with->checked;
 	}
