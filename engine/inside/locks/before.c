@@ -26,7 +26,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/locks/locks.h"
-#include "engine/inside/order/lock_kind.h"
+#include "engine/inside/order/turns.h"
 
 #define FRAMES		8	/* of libc's, from its call up to what the program called */
 #define PUSHED		4	/* words, by the instructions that a hook has moved to its board */

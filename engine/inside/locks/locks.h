@@ -4,7 +4,6 @@
 
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/locks/lock_gate.h"
-#include "engine/inside/order/lock_kind.h"
 #include "engine/inside/order/turns.h"
 
 /* One that the gate passes on; no program can make it. */

@@ -13,7 +13,6 @@
 #include "engine/abi/waits.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/order/again.h"
 #include "engine/inside/order/order.h"
 
 enum again { AGAIN_PUT_OFF, AGAIN_NUMBERS, AGAIN_STEPS, AGAIN_WAYS };

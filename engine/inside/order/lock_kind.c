@@ -5,7 +5,7 @@
 #include <linux/errno.h>
 
 #include "engine/core/ring.h"
-#include "engine/inside/order/lock_kind.h"
+#include "engine/inside/order/turns.h"
 
 const uint8_t lock_how_of[LOCK_KINDS] = {
 #define LOCK(kind, function, undo, deadline, how) [LOCK_##kind] = LOCK_BY_##how,

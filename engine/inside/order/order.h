@@ -6,6 +6,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/order/turns.h"
+#include "engine/inside/rewind/image.h"
 
 /* It is given a number that another thread may have closed: that must have come so far. */
 static inline bool comes_after(const struct call_desc *d, const struct event *e)
@@ -51,5 +52,16 @@ const struct thread *order_awake_behind(const struct thread *t, uint64_t seq);
 const struct thread *order_others_busy(const struct thread *t, uint64_t seq);
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
 			  order_test *awake, enum wait_kind kind);
+
+/* --- again.c: what is met again, in a version that has gone back to its image ---------- */
+
+void again_met(struct thread *t, uint64_t seq);
+
+/* The thread is about to take the event. */
+static inline void again_meet(struct thread *t, uint64_t seq)
+{
+	if (__builtin_expect(image_tries(), 0))
+		again_met(t, seq);
+}
 
 #endif

@@ -251,11 +251,6 @@ void turn_done(uint64_t bucket, uint64_t turn)
 		OWN6(__NR_futex, &b->turn, FUTEX_WAKE_BITSET_PRIVATE, 0x7fffffff, 0, 0, next);
 }
 
-uint64_t turn_draw(uint64_t bucket)
-{
-	return ANNOUNCE_BY(turn, add_fetch, &lock_buckets[bucket].turn, 1);
-}
-
 /* The stream is another's memory: a bucket that is none has no turn, nor has a turn 0. */
 uint64_t event_bucket(const struct event *e)
 {

@@ -29,7 +29,6 @@
 #include "engine/inside/order/passable.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
-#include "engine/inside/order/again.h"
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/takers.h"

@@ -37,7 +37,6 @@
 #include "engine/inside/order/apart.h"
 #include "engine/inside/order/baton.h"
 #include "engine/inside/order/follow_signal.h"
-#include "engine/inside/order/lock_kind.h"
 #include "engine/inside/order/passable.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
