@@ -160,7 +160,8 @@ static void check_traits(const struct call_desc *d)
 		  "%s: has more to it than its event", d->name);
 	cr_expect(!call_has(d, TRAIT_CLOCK) || d->class == CLASS_SOFT, "%s: no clock", d->name);
 	cr_expect(!call_has(d, TRAIT_LASTS) || has_time(d), "%s: how long?", d->name);
-	cr_expect(d->class != CLASS_LOCAL || !(d->traits & ~(TRAIT_SPECIAL | TRAIT_LASTS)),
+	cr_expect(d->class != CLASS_LOCAL ||
+		  !(d->traits & ~(TRAIT_SPECIAL | TRAIT_LASTS | TRAIT_YIELDS)),
 		  "%s: nobody asks what a local call is like", d->name);
 }
 
