@@ -46,7 +46,7 @@ static Value *emit_epoch(IRBuilder<> &b)
 	return b.CreateLoad(b.getInt8Ty(), epoch, "epoch");
 }
 
-// As in runtime/save.h.  For comparison only: calls as others are.
+// In C, and it keeps all registers, as in runtime/save.h.
 static void call_ordinary(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
 {
 	Module *m = b.GetInsertBlock()->getModule();
@@ -89,20 +89,6 @@ bool is_save(const CallBase &call)
 	return code && StringRef(code->getAsmString()).contains("mve_checkpoint_save");
 }
 
-// The runtime is told of an atomic: in C, and it keeps all registers (runtime/maps.h).
-static void call_atomic(IRBuilder<> &b, Value *pointer)
-{
-	Module *m = b.GetInsertBlock()->getModule();
-	auto *type = FunctionType::get(b.getVoidTy(), {pointer->getType()}, false);
-	FunctionCallee f = m->getOrInsertFunction("mve_checkpoint_atomic", type);
-
-	cast<Function>(f.getCallee())->setCallingConv(CallingConv::PreserveAll);
-	cast<Function>(f.getCallee())->setDoesNotThrow();
-	CallInst *call = b.CreateCall(f, {pointer});
-	call->setCallingConv(CallingConv::PreserveAll);
-	call->setDoesNotThrow();
-}
-
 // What locks, or counts what others count, too: they wait for it, or see it at once.
 static bool is_atomic(const Instruction &i)
 {
@@ -120,7 +106,7 @@ void emit_atomics(const Sites &sites)
 	for (const Site &s : sites)
 		if (is_atomic(*s.at)) {
 			IRBuilder<> b(s.at);
-			call_atomic(b, s.pointer);
+			call_ordinary(b, "mve_checkpoint_atomic", {s.pointer});
 		}
 }
 
