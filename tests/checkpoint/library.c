@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,7 @@ static void libc_blocks(void)
 {
 	for (int n = 0; n < 8; n++)
 		blocks[n] = strdup("as it was");
+	CHECK(malloc_usable_size(blocks[0]) >= sizeof("as it was"));
 	for (int round = 0; round < 50; round++) {
 		taken_back(neighbours);
 		for (int n = 0; n < 8; n++)

@@ -488,13 +488,11 @@ size_t heap_room(void)
 	return heap.end - heap.used;
 }
 
-size_t malloc_usable_size(void *at);
-
 size_t mve_heap_usable_size(void *at)
 {
 	if (!at)
 		return 0;
-	return ours(at) ? rest(at) : malloc_usable_size(at);
+	return ours(at) ? rest(at) : libc_usable_size(at);
 }
 
 void *mve_heap_calloc(size_t number, size_t size)

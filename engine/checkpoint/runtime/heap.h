@@ -25,6 +25,7 @@ size_t mve_heap_usable_size(void *at);
 void libc_keeps(void);
 void libc_free(void *at);
 void *libc_realloc(void *at, size_t size);
+size_t libc_usable_size(void *at);
 
 /* malloc_trim: all that is free, in whole pages, is given back to the kernel. */
 void mve_heap_trim(void);
