@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <mve/checkpoint.h>
 
@@ -143,6 +144,38 @@ static void large_block(void)
 	free(words);
 }
 
+/* As a library calls it: libc clears nothing of what its heap has just grown by. */
+static void *(*libc_calloc)(size_t, size_t);
+
+static void libc_grows(void)
+{
+	CHECK(libc_calloc(1, LARGE));
+}
+
+static void grows_again(void)
+{
+	long before = syscall(SYS_brk, 0);
+
+	for (int round = 0; round < 10; round++)
+		taken_back(libc_grows);
+	CHECK(syscall(SYS_brk, 0) == before);
+}
+
+/* First of all it has not begun. */
+static void libc_break(void)
+{
+	char *block;
+
+	libc_calloc = (void *(*)(size_t, size_t))dlsym(RTLD_DEFAULT, "calloc");
+	grows_again();
+	free(libc_calloc(1, 1));
+	grows_again();
+	block = libc_calloc(1, 2 * LARGE);
+	for (size_t n = 0; n < 2 * LARGE; n++)
+		CHECK(!block[n]);
+	free(block);
+}
+
 static void libc_blocks(void)
 {
 	for (int n = 0; n < 8; n++)
@@ -237,6 +270,7 @@ int main(void)
 	unsigned long before;
 
 	CHECK(pipe(told) == 0);
+	libc_break();
 	before = looks();
 	for (int n = 0; n < 1000; n++)
 		taken_back(no_library);

@@ -5,7 +5,8 @@
  * that write nothing else of their own (library.h) do.
  *
  * libc's heap must not unmap what it is given back under a checkpoint: going back writes there.  So
- * its large blocks lie among the others, and what is free at its end stays.
+ * its large blocks lie among the others, and what is free at its end stays.  The break goes back
+ * (maps.c), for libc knows it from the beginning.
  *
  * A thread that a library has begun is in libraries without a call of the program's.
  */
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "engine/checkpoint/mve/checkpoint.h"
 #include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/library.h"
@@ -27,6 +29,7 @@ void libc_keeps(void)
 {
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TRIM_THRESHOLD, -1);
+	sbrk(0);
 }
 
 /* One from before that (glibc's malloc.c has it in the word before a block). */

@@ -194,6 +194,8 @@ int mve_map_brk(void *end)
 	return mve_map_sbrk((char *)end - (char *)sbrk(0)) == (void *)-1 ? -1 : 0;
 }
 
+/* Where libc's heap has grown libc knows the break of before again: what lies beyond must be gone,
+ * for it takes what it grows by to be zero, and a mapping each time would be too many. */
 void maps_undo(size_t mark)
 {
 	MUST(mark <= state->changed && state->changed <= CHANGES_MAX);
@@ -202,9 +204,10 @@ void maps_undo(size_t mark)
 
 		if (c->kind == CHANGE_MAPPED || c->kind == CHANGE_SHARED)
 			unmapped(c->at, c->size);
-		else if (c->kind == CHANGE_BREAK)
+		else if (c->kind == CHANGE_BREAK && c->at < __curbrk)
 			brk(c->at);
 	}
+	KERNEL_1(SYS_brk, __curbrk);
 }
 
 void maps_commit(void)

@@ -23,6 +23,9 @@ int mve_map_brk(void *end);
 int mve_map_setrlimit(__rlimit_resource_t what, const struct rlimit *limit);
 int mve_map_getrlimit(__rlimit_resource_t what, struct rlimit *limit);
 
+/* The break, as libc knows it. */
+extern void *__curbrk;
+
 /* What cannot be undone is about to be done. */
 void maps_lose(const char *why);
 

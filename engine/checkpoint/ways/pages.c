@@ -27,6 +27,7 @@
 #include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/library.h"
+#include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/seam/seam.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ranges.h"
@@ -78,8 +79,6 @@ static struct {
 } *const pages = (void *)PAGES_AT;
 
 #define ASIDE	((struct aside *)ASIDE_AT)
-
-extern void *__curbrk;
 
 int number_high(int fd)
 {
