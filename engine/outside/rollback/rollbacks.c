@@ -24,7 +24,7 @@
 
 /*
  * Limit (reports): places of a session where requests failed, whose stack is read once. Beyond:
- * it is read anew each time.
+ * ways to a place that is known are not told apart, and a new one's is read anew each time.
  */
 #define PLACES_MAX	64
 /*
@@ -118,13 +118,22 @@ static json_t *finding_make(const struct request *r, const json_t *stack)
 			 "stacks", "frames", frames);
 }
 
+/* The server waits while a stack is read, and how deep it stands a client may choose: when all
+ * places are taken any way to the same one will do. */
 static struct place *place_find(struct rollbacks *b, const struct place *like)
 {
-	for (unsigned i = 0; i < b->places; i++)
-		if (b->place[i].at == like->at && b->place[i].stack == like->stack &&
-		    b->place[i].sig == like->sig && b->place[i].version == like->version)
-			return &b->place[i];
-	return NULL;
+	struct place *other = NULL;
+
+	for (unsigned i = 0; i < b->places; i++) {
+		struct place *p = &b->place[i];
+
+		if (p->at != like->at || p->sig != like->sig || p->version != like->version)
+			continue;
+		if (p->stack == like->stack)
+			return p;
+		other = p;
+	}
+	return b->places == PLACES_MAX ? other : NULL;
 }
 
 /* The last row is written over where there is no room. */
