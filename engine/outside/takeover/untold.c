@@ -18,6 +18,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
+#include "engine/outside/follow/given.h"
 #include "engine/outside/session/seize.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -26,7 +27,7 @@
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/untold.h"
 
-#define STOP_MS		20
+#define STOP_US		20000	/* that the old leader has (given.c) */
 #define LOOK_NS		20000
 #define SIG_BIT(s)	(1ull << ((s) - 1))
 #define SIGNALS		64
@@ -112,14 +113,16 @@ static bool pending_read(pid_t pid, pid_t tid, uint64_t *own, uint64_t *shared)
 	return true;
 }
 
-static bool stops(pid_t tid)
+static bool stops(const struct version *v, pid_t tid)
 {
 	struct timespec look = { 0, LOOK_NS };
+	struct given time;
 	int status;
 
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return false;
-	for (int i = 0; i < STOP_MS * 1000000 / LOOK_NS; i++, nanosleep(&look, NULL)) {
+	given_begin(&time, v, STOP_US);
+	for (; !given_over(&time); nanosleep(&look, NULL)) {
 		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
 
 		if (got)
@@ -156,7 +159,7 @@ static void numbers_note(struct move *mv, pid_t pid, int32_t lane, uint64_t set)
 static void queues_note(struct move *mv, pid_t pid, pid_t tid, int32_t lane, uint64_t own,
 			uint64_t shared)
 {
-	bool seized = !thread_seize(tid, 0), read = seized && stops(tid);
+	bool seized = !thread_seize(tid, 0), read = seized && stops(mv->from, tid);
 
 	if (read && own)
 		queue_read(mv, pid, tid, lane, false);
