@@ -35,29 +35,33 @@ struct dirent64_head {
 	char name[];
 };
 
-static long stops_of(int who)
+struct stops {
+	long waited, all;	/* to wait for something; and because others were to run, too */
+};
+
+static struct stops stops_of(int who)
 {
 	struct rusage usage;
 
 	KERNEL_2(SYS_getrusage, who, &usage);
-	return usage.ru_nvcsw + usage.ru_nivcsw;
+	return (struct stops){ usage.ru_nvcsw, usage.ru_nvcsw + usage.ru_nivcsw };
 }
 
-/* Who is stopped at each call (strace) never gets two that agree. */
+/* Who is stopped at each call (strace) waits there, and never gets two that agree. */
 #define STOPS_TRIES	8
 
 /* How often the other threads have stopped, for whatever: of all, without our own.  -1: it is not
- * known. */
+ * known.  Where others are to run on our processor we try until two calls come together. */
 static long stops(void)
 {
-	long own = stops_of(RUSAGE_THREAD), all, before;
+	struct stops own = stops_of(RUSAGE_THREAD), all, before;
 
-	for (int tries = 0; tries < STOPS_TRIES; tries++) {
+	for (int tries = 0; tries < STOPS_TRIES; tries += own.waited != before.waited) {
 		before = own;
 		all = stops_of(RUSAGE_SELF);
 		own = stops_of(RUSAGE_THREAD);
-		if (own == before)
-			return all - own;
+		if (own.all == before.all)
+			return all.all - own.all;
 	}
 	return -1;
 }
