@@ -232,6 +232,23 @@ static void called_back(void)
 	}
 }
 
+/* Pages that each look finds written, and one that few find; written without a checkpoint, and
+ * under one that is dropped, too. */
+static void often(void)
+{
+	static int (*seldom)(void);
+
+	*(void **)&seldom = dlsym(RTLD_DEFAULT, "lrand48");
+	for (int n = 0; n < 1000; n++) {
+		which = n % 30 ? &kept : &seldom;
+		taken_back(one_number);
+		CHECK(told_number() == (*which)());
+		CHECK(mve_checkpoint_open() == 0);
+		(*which)();
+		mve_checkpoint_drop();
+	}
+}
+
 static void nothing(void)
 {
 }
@@ -276,6 +293,7 @@ int main(void)
 		taken_back(no_library);
 	CHECK(looks() == before);
 	pointers();
+	often();
 	libc_blocks();
 	large_block();
 	called_back();

@@ -58,6 +58,9 @@ struct scan {
 #define IS_WRITTEN	2
 #define FOUND_MAX	256
 
+/* Looks until all that was written is protected again. */
+#define LOOKS_TRUSTED	64
+
 /* Above what programs count their descriptors to. */
 #define NUMBER_LEAST	900
 
@@ -73,6 +76,7 @@ static struct {
 	uintptr_t top;		/* of the program's heap, where all is kept */
 	int stale;
 	size_t aside;		/* pages that were put aside */
+	unsigned looks;
 	struct ranges now;
 	size_t copy_at[RANGES_MAX];
 	struct scan_region found[FOUND_MAX];
@@ -117,6 +121,7 @@ static void ended(void)
 static void begin_anew(void)
 {
 	pages->stale = 1;
+	pages->looks = LOOKS_TRUSTED;
 	pages->now.number = 0;
 	pages->pagemap = pages->maps = -1;
 	process->has_pages = 1;
@@ -162,6 +167,7 @@ int pages_begin(void)
 		return fail(ENOSYS, "the kernel does not say which pages were written "
 			    "(Linux 6.7 has PAGEMAP_SCAN)");
 	pages->stale = 1;
+	pages->looks = LOOKS_TRUSTED;
 	process->has_pages = 1;
 	pthread_atfork(NULL, NULL, in_child);
 	return 0;
@@ -192,19 +198,66 @@ void pages_look(uintptr_t at)
 		pages->stale = 1;
 }
 
-static void found_each(const struct scan_region *found, void (*each)(uintptr_t))
+/* When a page was last found to be written. */
+static uint8_t *found_in(const unsigned char *copy)
 {
-	for (uintptr_t p = found->begin; p < found->end; p += PAGE)
-		each(p);
+	return (uint8_t *)FOUND_AT + (copy - (unsigned char *)COPIES_AT) / PAGE;
 }
 
-/* Calls for each page that was written since it was last asked for. */
-static int written(void (*each)(uintptr_t))
+static uint8_t found_now(void)
 {
-	struct scan scan = { .size = sizeof(scan), .flags = SCAN_PROTECT,
+	return (uint8_t)(pages->looks / LOOKS_TRUSTED);
+}
+
+/* One that was found before is written at most looks, so it is not protected again: to copy it
+ * costs less than a fault.  Others are. */
+static int is_cold(uintptr_t at)
+{
+	const unsigned char *copy = copy_of(at);
+
+	return copy && *found_in(copy) != found_now();
+}
+
+static int protect_cold(uintptr_t at, uintptr_t end)
+{
+	struct uffdio_writeprotect wp = { .range = { at, 0 }, .mode = UFFDIO_WRITEPROTECT_MODE_WP };
+
+	while (at + wp.range.len < end && is_cold(at + wp.range.len))
+		wp.range.len += PAGE;
+	return wp.range.len ? (int)KERNEL_3(SYS_ioctl, pages->uffd, UFFDIO_WRITEPROTECT, &wp) : 0;
+}
+
+typedef void each_fn(uintptr_t at, unsigned char *copy);
+
+/* A page is protected before it is copied. */
+static int found_each(const struct scan_region *found, int protected, each_fn *each)
+{
+	int was_cold = 0, error = 0;
+
+	for (uintptr_t p = found->begin; p < found->end && !error; p += PAGE) {
+		unsigned char *copy = copy_of(p);
+		int cold = !protected && is_cold(p);
+
+		if (cold && !was_cold)
+			error = protect_cold(p, found->end);
+		was_cold = cold;
+		if (!copy)
+			continue;
+		*found_in(copy) = found_now();
+		each(p, copy);
+	}
+	return error;
+}
+
+/* Calls for each page that was written since the last look, or may have been.  Who is written no
+ * more is found out now and then. */
+static int written(each_fn *each)
+{
+	int all = ++pages->looks % LOOKS_TRUSTED == 0;
+	struct scan scan = { .size = sizeof(scan), .flags = all ? SCAN_PROTECT : 0,
 		.begin = HIGH_BEGIN, .end = HIGH_END - PAGE, .vec = (uintptr_t)pages->found,
 		.vec_size = FOUND_MAX, .mask = IS_WPALLOWED | IS_WRITTEN, .returned = IS_WRITTEN };
-	int n;
+	int n, error = 0;
 
 	if (pages->now.number == 0)
 		return 0;
@@ -212,36 +265,28 @@ static int written(void (*each)(uintptr_t))
 	scan.end = pages->now.r[pages->now.number - 1].end;
 	do {
 		n = (int)KERNEL_3(SYS_ioctl, pages->pagemap, SCAN_CALL, &scan);
-		for (int i = 0; i < n; i++)
-			found_each(&pages->found[i], each);
+		for (int i = 0; i < n && !error; i++)
+			error = found_each(&pages->found[i], all, each);
 		scan.begin = scan.walked;
-	} while (n > 0 && scan.begin < scan.end);
-	return n < 0 ? n : 0;
+	} while (n > 0 && !error && scan.begin < scan.end);
+	return n < 0 ? n : error;
 }
 
-static void copy_page(uintptr_t at)
+static void copy_page(uintptr_t at, unsigned char *copy)
 {
-	unsigned char *copy = copy_of(at);
-
-	if (!copy)
-		return;
 	state->counts.pages++;
 	memcpy(copy, (void *)at, PAGE);
 }
 
-static void aside_page(uintptr_t at)
+static void aside_page(uintptr_t at, unsigned char *copy)
 {
-	unsigned char *copy = copy_of(at);
-
-	if (!copy)
-		return;
 	if (pages->aside == ASIDE_MAX) {
 		lost(ENOSPC, "libraries wrote more than can be kept");
 		return;
 	}
 	ASIDE[pages->aside].at = at;
 	memcpy(ASIDE[pages->aside++].bytes, copy, PAGE);
-	copy_page(at);
+	copy_page(at, copy);
 }
 
 /* A thread may have begun since the page was copied: its stack stays. */
@@ -251,12 +296,9 @@ static void page_write(uintptr_t at, const unsigned char *bytes)
 		memcpy((void *)at, bytes, PAGE);
 }
 
-static void back_page(uintptr_t at)
+static void back_page(uintptr_t at, unsigned char *copy)
 {
-	const unsigned char *copy = copy_of(at);
-
-	if (copy)
-		page_write(at, copy);
+	page_write(at, copy);
 }
 
 static int protect(struct range r)
@@ -281,21 +323,35 @@ static int is_zero(const void *page)
 	return word[0] == 0 && !memcmp(word, word + 1, PAGE - sizeof(*word));
 }
 
-/* The copy of what is zero is zero already, and to write it would take a page: of a library's heap
- * most was never there. */
+/* Of a copy only what differs is written: it was made before, or by a parent, whose pages they are
+ * then.  And what is zero is zero there already: of a library's heap most was never there. */
+static void copy_anew(const void *from, int is_there, unsigned char *copy, int was_there)
+{
+	is_there = is_there && !is_zero(from);
+	if (is_there && !(was_there && !memcmp(copy, from, PAGE)))
+		memcpy(copy, from, PAGE);
+	else if (!is_there && was_there && !is_zero(copy))
+		memset(copy, 0, PAGE);
+}
+
+static int entries_read(uintptr_t at, size_t number, uint64_t *entries)
+{
+	return KERNEL_4(SYS_pread64, pages->pagemap, entries, number * 8, at / PAGE * 8) ==
+	       (long)number * 8;
+}
+
 static int copy_range(struct range r, unsigned char *copy)
 {
-	uint64_t entries[ENTRIES];
+	uint64_t is[ENTRIES], was[ENTRIES];
 	size_t n, most;
 
 	for (uintptr_t p = r.begin; p < r.end; p += n * PAGE, copy += n * PAGE) {
 		most = (r.end - p) / PAGE < ENTRIES ? (r.end - p) / PAGE : ENTRIES;
-		if (KERNEL_4(SYS_pread64, pages->pagemap, entries, most * 8, p / PAGE * 8) !=
-		    (long)most * 8)
+		if (!entries_read(p, most, is) || !entries_read((uintptr_t)copy, most, was))
 			return -EIO;
 		for (n = 0; n < most; n++)
-			if (entries[n] & ENTRY_IS_THERE && !is_zero((void *)(p + n * PAGE)))
-				memcpy(copy + n * PAGE, (void *)(p + n * PAGE), PAGE);
+			copy_anew((void *)(p + n * PAGE), (is[n] & ENTRY_IS_THERE) != 0,
+				  copy + n * PAGE, (was[n] & ENTRY_IS_THERE) != 0);
 	}
 	return 0;
 }
@@ -320,7 +376,6 @@ static int renew(void)
 	size_t at = 0;
 	int error = ranges_read(&pages->now, pages->maps, way->all);
 
-	KERNEL_3(SYS_madvise, COPIES_AT, COPIES_MAX, MADV_DONTNEED);
 	for (int n = 0; n < pages->now.number && !error; n++) {
 		struct range r = pages->now.r[n];
 
@@ -332,6 +387,7 @@ static int renew(void)
 		if (!error)
 			error = copy_range(r, (unsigned char *)COPIES_AT + pages->copy_at[n]);
 	}
+	KERNEL_3(SYS_madvise, COPIES_AT + at, COPIES_MAX - at, MADV_DONTNEED);
 	pages->brk = __curbrk;
 	pages->top = heap_top();
 	pages->wipes = state->counts.wipes;

@@ -20,7 +20,10 @@
  * Beyond: opening a checkpoint is refused with -E2BIG. */
 #define COPIES_MAX	(128ul << 30)
 
-#define KEPT_END	(COPIES_AT + COPIES_MAX)
+/* A byte for each page. */
+#define FOUND_AT	(COPIES_AT + COPIES_MAX)
+
+#define KEPT_END	(FOUND_AT + COPIES_MAX / 4096)
 
 /* The open checkpoints, of which some have not looked yet, may need what libraries' memory is now.
  * A negative errno. */
