@@ -4,12 +4,14 @@
  * has called the program and goes on once a checkpoint is open; where another thread is in one.
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <mve/checkpoint.h>
@@ -47,11 +49,14 @@ static __attribute__((noinline)) void taken_back(void (*function)(void))
 static void no_library(void)
 {
 	char *block = malloc(1000), name[64];
+	struct statvfs files;
 
 	snprintf(name, sizeof(name), "%d %s", 5, "words");
 	strcpy(block, name);
 	memcpy(text, block, 5);
 	CHECK(write(told[1], text, 5) == 5 && read(told[0], text + 10, 5) == 5);
+	CHECK(chdir(".") == 0 && getpgrp() > 0 && inet_addr("127.0.0.1") == htonl(0x7f000001));
+	CHECK(strtof(block, NULL) == 5 && statvfs(".", &files) == 0);
 	free(block);
 }
 
