@@ -1,12 +1,14 @@
 /*
  * Threads that agree by bare atomics, a spin lock of their own and a flag: who takes which job
  * is written to /dev/null, which a follower compares.  Without --one-at-a-time it would differ
- * soon.  They are made and joined again and again, sleep by time and in conditions, and fork.
+ * soon.  They are made and joined again and again, sleep by time and in conditions, and fork;
+ * and one stands in a call of which no row says that it may wait, while the others work.
  */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "check.h"
@@ -14,6 +16,7 @@
 #define ROUNDS	20
 #define WORKERS	4
 #define JOBS	60
+#define FIFO	"one_at_a_time.fifo"
 
 static atomic_flag spin = ATOMIC_FLAG_INIT;
 static atomic_int done, left;
@@ -94,11 +97,34 @@ static void round_of(int n)
 		CHECK(!pthread_join(t[i], NULL));
 }
 
+static void *stand(void *arg)
+{
+	int fd = open(FIFO, O_RDONLY);
+
+	CHECK(fd >= 0);
+	say("stood", (long)arg, close(fd));
+	return NULL;
+}
+
+static void one_stands(void)
+{
+	pthread_t t;
+	int fd;
+
+	CHECK(!mkfifo(FIFO, 0600));
+	CHECK(!pthread_create(&t, NULL, stand, NULL));
+	round_of(ROUNDS);
+	fd = open(FIFO, O_WRONLY);
+	CHECK(fd >= 0 && !pthread_join(t, NULL));
+	CHECK(!close(fd) && !unlink(FIFO));
+}
+
 int main(void)
 {
 	null = open("/dev/null", O_WRONLY);
 	CHECK(null >= 0);
 	for (int n = 0; n < ROUNDS; n++)
 		round_of(n);
+	one_stands();
 	return passed("one_at_a_time");
 }

@@ -244,7 +244,8 @@ struct thread {
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
 	uint8_t standing;	/* see standing.c */
-	uint8_t baton;		/* it is its turn to work: order/baton.c */
+	uint8_t takes_turns;	/* of its process one thread works at a time: order/baton.c */
+	uint8_t baton;		/* it is its turn to */
 	uint8_t baton_due;	/* it is to take it when it has stood */
 	uint8_t polls;		/* it does not wait in accept alone */
 	order_test *stands;	/* until others have caught up; NULL */

@@ -50,7 +50,6 @@ static struct {
 } leaving;
 
 static uint32_t baton;		/* who has it: its block's index + 1, and WANTED; 0: nobody */
-static int32_t baton_pid;	/* whose threads take part: a vfork's child sees it, too */
 
 bool baton_is_asked(void)
 {
@@ -62,18 +61,28 @@ static uint32_t name_of(const struct thread *t)
 	return t->index + 1;
 }
 
+/* Threads say so of themselves: an image or a twin has another id, and all that they say. */
 void baton_begin(struct thread *t)
 {
-	if (!baton_is_asked() || baton_pid == t->pid)
+	struct thread *o;
+
+	if (!baton_is_asked() || t->takes_turns)
 		return;
-	baton_pid = t->pid;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid)
+			o->takes_turns = 1;
 	t->baton = 1;
 	PUBLISH(baton, &baton, name_of(t));
 }
 
+void baton_alone(struct thread *t)
+{
+	t->takes_turns = t->baton = t->baton_due = 0;
+}
+
 bool baton_applies(const struct thread *t)
 {
-	return t->has_lane && baton_pid == t->pid && baton_is_asked();
+	return t->has_lane && t->takes_turns;
 }
 
 bool baton_lets_go(const struct call_desc *d)
@@ -160,13 +169,13 @@ static bool is_over(struct thread *t, struct holder *h, uint32_t name, uint64_t 
 
 /*
  * A follower's does what its twin did, which has lost it, or has not: then it is waited for until
- * nothing in the process goes on.
+ * nothing in the process goes on.  One that has lost it in a call stands there without an event.
  */
 static bool is_lost(struct thread *t, struct holder *h, uint32_t name, uint64_t now, bool lost)
 {
 	const struct thread *o = block_live(name - 1);
 
-	if (lost && o && CONSUME(thread_waits, &o->waits))
+	if (lost && o && order_stands_till(o))
 		return true;
 	if (lost)
 		return is_over(t, h, name, now);
@@ -180,23 +189,14 @@ static bool is_lost(struct thread *t, struct holder *h, uint32_t name, uint64_t 
 	return !order_others_able(t);
 }
 
-/* From one in a call, which finds that behind the call (baton_lost), or at work. */
-enum taken { TAKEN_NOT, TAKEN, TAKEN_AT_WORK };
-
-static enum taken taken_from(uint32_t name)
-{
-	const struct thread *o = block_live(name - 1);
-
-	return o && __atomic_load_n(&o->busy, __ATOMIC_RELAXED) ? TAKEN : TAKEN_AT_WORK;
-}
+enum taken { TAKEN_NOT, TAKEN, TAKEN_AWAY };
 
 /* Not: the thread is asked to stand still.  `lost`: the leader's has taken it away. */
 static enum taken acquire(struct thread *t, bool lost)
 {
 	struct holder h = { 0, 0, 0 };
 	uint64_t begun = 0, sleep = PAUSE_FIRST_NS;
-	enum taken taken = TAKEN;
-	bool met = false;
+	bool away = false;
 	uint32_t name = name_of(t), was = 0;
 
 	while (!CONSUME_IF(baton, &baton, &was, name)) {
@@ -219,10 +219,10 @@ static enum taken acquire(struct thread *t, bool lost)
 		}
 		if (was && (t->following ? is_lost(t, &h, was & ~WANTED, now, lost) :
 					   is_over(t, &h, was & ~WANTED, now))) {
-			met = true;
-			taken = taken_from(was & ~WANTED);
-			if (CONSUME_IF(baton, &baton, &was, name | WANTED))
+			away = CONSUME_IF(baton, &baton, &was, name | WANTED);
+			if (away)
 				break;
+			was = 0;	/* whoever has it by now has just begun */
 			continue;
 		}
 		if (was & WANTED || !was ||
@@ -235,8 +235,8 @@ static enum taken acquire(struct thread *t, bool lost)
 	}
 	t->baton = 1;
 	if (begun)
-		wait_note(WAIT_baton, clock_ns(CLOCK_MONOTONIC) - begun, met && !lost);
-	return taken;
+		wait_note(WAIT_baton, clock_ns(CLOCK_MONOTONIC) - begun, away && !lost);
+	return away ? TAKEN_AWAY : TAKEN;
 }
 
 /* Where it is asked to stand still it takes it behind that, in the role that it has then. */
@@ -255,7 +255,7 @@ static void lead_take(struct thread *t, long result)
 	e = event_begin(t, EVENT_BATON, 0, result);
 	e->arg[0] = LOCK_BATON_BUCKET;
 	e->arg[1] = turn;
-	e->arg[2] = got == TAKEN_AT_WORK;
+	e->arg[2] = got == TAKEN_AWAY;
 	e->arg[3] = e->arg[4] = 0;
 	event_end(t);
 }

@@ -10,8 +10,10 @@
 
 /* The session's threads work in turns. */
 bool baton_is_asked(void);
-/* The process is about to have a second thread: this one has the baton. */
+/* The process has threads, or is about to, which take turns from here on: this one has it. */
 void baton_begin(struct thread *t);
+/* The child of a fork: nobody takes turns with it. */
+void baton_alone(struct thread *t);
 /* It takes part. */
 bool baton_applies(const struct thread *t);
 /* The call may wait for another, who is to work meanwhile. */

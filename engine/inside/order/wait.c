@@ -22,6 +22,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/edges.h"
 #include "engine/inside/order/follow_realm.h"
 #include "engine/inside/order/order.h"
@@ -234,6 +235,8 @@ static bool fault_passed(struct thread *t)
 /* What other threads of the process are to do before the thread takes the event. */
 static void others_first(struct thread *t, const struct event *e)
 {
+	if (event_is_baton(e))	/* the leader's had given it up: who is first may need it */
+		baton_give(t);
 	order_wait_fork(t, e->seq);
 	order_step(t);
 	order_wait(t, e->seq);

@@ -92,6 +92,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
 	c->deferred = c->park = c->put_off = c->kept = c->holds = c->unheard = 0;
 	c->baton = c->baton_due = 0;
+	c->takes_turns = t->takes_turns;
 	c->clear_tid = w->flags & CLONE_CHILD_CLEARTID ? w->ctid : 0;
 	c->own_files = c->files_waited = c->update = 0;
 	c->latches = 0;
@@ -137,11 +138,13 @@ static void child_describe(struct thread *c, const struct clone_want *w)
 static long clone_sharing(struct thread *t, const struct clone_want *w)
 {
 	uint32_t *newborn = &((struct area *)boot.area)->newborn;
-	struct thread *c = child_block(t, w);
+	struct thread *c;
 	long result;
 
 	MUST(!t->in_vfork);
-
+	if (w->flags & CLONE_THREAD && t->child_lane != CHUNK_NONE)
+		baton_begin(t);
+	c = child_block(t, w);
 	if (!c) {
 		t->answered = 1;
 		return -EAGAIN;
@@ -151,8 +154,6 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
 	if (!locks_on)
 		barriers_begin();
-	if (w->flags & CLONE_THREAD && t->child_lane != CHUNK_NONE)
-		baton_begin(t);
 	/* The monitor must not take all threads to stand while one has not begun. */
 	__atomic_fetch_add(newborn, 1, __ATOMIC_RELAXED);
 	result = clone_kernel(&t->frame, c);
@@ -293,8 +294,10 @@ void child_begin(struct thread *t)
 	t->frame.rax = 0;
 	t->made = 0;
 	t->restart = 0;		/* as a handler's end has left it: a signal may come below */
-	if (!(t->clone_flags & CLONE_THREAD))
+	if (!(t->clone_flags & CLONE_THREAD)) {
 		t->pid = (int32_t)OWN0(__NR_getpid);
+		baton_alone(t);
+	}
 	/* seal_break looks for it after it broke the seal. */
 	ANNOUNCE(seal, &t->tid, (int32_t)OWN0(__NR_gettid));
 	if (!(t->clone_flags & CLONE_VM)) {

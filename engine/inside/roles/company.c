@@ -26,6 +26,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/sleep.h"
 #include "engine/inside/locks/before.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/realm/sections.h"
 #include "engine/inside/record/care.h"
@@ -210,8 +211,10 @@ static void company_begin(struct thread *t)
 	lead_prepare();
 	tell_prepare();
 	ways_baton();
-	if (threads_begin(t))
+	if (threads_begin(t)) {
 		locks_begin();
+		baton_begin(t);
+	}
 	before_begin(t);
 	timers_come(t, start.timer, start.timers);
 	signals_deaf(t);
