@@ -105,7 +105,7 @@ struct log_head {
 	uint32_t build_id_size;
 	uint32_t image;		/* the recording begins with this one (outside/foam), + 1; or 0 */
 	uint32_t away;		/* of the chunks: they had no memory (--when-full spill) */
-	uint32_t pad0;
+	uint32_t one_at_a_time;	/* of struct conduct */
 	uint64_t pad1;
 };
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # --one-at-a-time: the follower of a program whose threads agree by bare atomics alone lives to
 # its end, and no difference was tried again; nor is its twin's, which comes as they work.  None
-# of its threads waits for the baton in vain.
+# of its threads waits for the baton in vain.  A recording of it says how it is to be replayed.
 . "$ROOT/tests/lib.sh"
 
 for with in "-f same" "--spare 1" "-f same" "--spare 1"; do
@@ -18,4 +18,7 @@ for with in "-f same" "--spare 1" "-f same" "--spare 1"; do
 	assert not baton["met"], baton
 	END
 done
+"$MVE" run -n "$MVE_SESSION" --one-at-a-time --record log -- "$TESTS/one_at_a_time" >out 2>err ||
+	fail "recorded: status $?: $(cat err)"
+"$MVE" replay -n "$MVE_SESSION" log >out 2>err || fail "replayed: status $?: $(tail -3 out err)"
 echo "one_at_a_time: ok"

@@ -134,6 +134,7 @@ static void head_fill(struct monitor *m, struct log_head *h)
 	h->mask = mask_now();
 	h->chunks = m->conduct->chunks;
 	h->away = m->conduct->away;
+	h->one_at_a_time = m->conduct->one_at_a_time;
 	h->sections = m->conduct->sections;
 	h->build_id_size = build_id_read(AT_FDCWD, leading(m)->path, h->build_id);
 }

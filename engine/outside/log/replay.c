@@ -269,6 +269,7 @@ void replay_streams(struct monitor *m)
 	MUST(m->conduct);
 	memcpy(m->secret, h->secret, sizeof(m->secret));
 	m->conduct->maps = h->maps;
+	m->conduct->one_at_a_time = h->one_at_a_time;
 }
 
 int replay_begin(struct monitor *m)
