@@ -168,6 +168,16 @@ static int number_next(struct fetch *f)
 	return -1;
 }
 
+/*
+ * All that the kernel has listed has been fetched.  Of a process that is killed meanwhile it lists
+ * nothing from there on, and does not say so: but its table is gone then.
+ */
+static void list_over(struct fetch *f)
+{
+	if (f->list && !process_table(f->k.twin, NULL))
+		f->n = -ESRCH;
+}
+
 /* As many as go into a message. */
 static void fetch_more(struct monitor *m, struct fetch *f)
 {
@@ -176,8 +186,10 @@ static void fetch_more(struct monitor *m, struct fetch *f)
 	while (f->n >= 0 && f->k.message.n < TAKEN_ROWS && result >= 0) {
 		number = number_next(f);
 		f->all = number < 0;
-		if (f->all)
-			return;
+		if (f->all) {
+			list_over(f);
+			break;
+		}
 		result = fetch_one(m, f, number);
 		f->n = result < 0 ? result : f->n + result;
 	}
