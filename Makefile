@@ -210,6 +210,7 @@ $(foreach n,32 64 128 256 512,$(eval $(call runtime_of,$(n))))
 
 $(B)/checkpoint/mve-cc: $(CHECK)/mve-cc $(wildcard $(CHECK)/mve/*.h)
 	@mkdir -p $(@D)/include/mve && cp $(CHECK)/mve/*.h $(@D)/include/mve && cp $< $@
+	@ln -sf mve-cc $(@D)/mve-c++
 
 checkpoint: $(if $(LLVM_DEV),$(B)/checkpoint/mve-checkpoint.so $(B)/checkpoint/libmve-checkpoint-128.a \
 	$(B)/checkpoint/mve-cc)

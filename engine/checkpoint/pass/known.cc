@@ -191,12 +191,47 @@ Ranges known_ranges(CallBase &call)
 	return ranges;
 }
 
-bool known_not(const CallBase &call)
+// It may be a library's, and no row says what it writes.
+static bool is_unknown(const CallBase &call)
 {
 	const Function *f = call.getCalledFunction();
 
-	if (!f || !f->isDeclaration() || f->isIntrinsic() || find(f) || call.onlyReadsMemory() ||
-	    f->getName().starts_with("mve_"))
+	if (call.onlyReadsMemory() || call.isInlineAsm())
+		return false;
+	return !f || (f->isDeclaration() && !f->isIntrinsic() && !find(f) &&
+		      !f->getName().starts_with("mve_"));
+}
+
+// Of an object that C++ passes by reference, or as `this`, its type says how large it is.
+static uint64_t object_bytes(const CallBase &call, unsigned n)
+{
+	const DataLayout &dl = call.getModule()->getDataLayout();
+	Type *returned = call.getParamStructRetType(n);
+	uint64_t size = call.getParamDereferenceableBytes(n);
+
+	return returned ? std::max(size, dl.getTypeStoreSize(returned).getFixedValue()) : size;
+}
+
+Ranges known_objects(CallBase &call)
+{
+	Ranges ranges;
+
+	if (!is_unknown(call))
+		return ranges;
+	for (unsigned n = 0; n < call.arg_size(); n++) {
+		Value *pointer = call.getArgOperand(n);
+		uint64_t size = pointer->getType()->isPointerTy() && !call.onlyReadsMemory(n) ?
+				object_bytes(call, n) : 0;
+		if (size)
+			ranges.push_back({pointer, ConstantInt::get(
+				Type::getInt64Ty(call.getContext()), size)});
+	}
+	return ranges;
+}
+
+bool known_not(const CallBase &call)
+{
+	if (!call.getCalledFunction() || !is_unknown(call))
 		return false;
 	for (unsigned n = 0; n < call.arg_size(); n++)
 		if (call.getArgOperand(n)->getType()->isPointerTy() && !call.onlyReadsMemory(n))

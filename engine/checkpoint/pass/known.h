@@ -16,6 +16,10 @@ using Ranges = std::vector<Range>;
 // What a call writes of the program's memory; may add instructions before it.
 Ranges known_ranges(llvm::CallBase &call);
 
+// The objects that a function without a row is given and may write to, as far as the call says what
+// they are: libstdc++ changes the program's strings and trees.
+Ranges known_objects(llvm::CallBase &call);
+
 // A function of another module that has no row, and is given a pointer that it may write to.
 bool known_not(const llvm::CallBase &call);
 

@@ -134,7 +134,8 @@ static void from_call(CallBase &call, Sites &sites, Count &count)
 		from_asm(call, sites);
 		return;
 	}
-	Ranges ranges = known_ranges(call);
+	Ranges ranges = known_ranges(call), objects = known_objects(call);
+	ranges.insert(ranges.end(), objects.begin(), objects.end());
 	for (auto &range : ranges) {
 		Site s = site_long(&call, range.pointer, range.length);
 		if (s.length || s.size)
