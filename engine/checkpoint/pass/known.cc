@@ -257,7 +257,9 @@ std::map<const Function *, Function *> known_plain(Module &m)
 
 	for (auto &row : renamed) {
 		Function *own = m.getFunction(row.own);
-		if (!own || !own->isDeclaration() || !StringRef(row.own).starts_with("mve_seam_"))
+		StringRef name = row.own;
+		if (!own || !own->isDeclaration() ||
+		    !(name.starts_with("mve_seam_") || name.starts_with("mve_map_")))
 			continue;
 		FunctionCallee f = m.getOrInsertFunction(row.name, own->getFunctionType(),
 							 own->getAttributes());

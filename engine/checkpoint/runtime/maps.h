@@ -20,8 +20,8 @@ void *mve_map_sbrk(intptr_t more);
 int mve_map_brk(void *end);
 
 /* seam/rights.c; of a program that takes no checkpoints, too: it has the heap. */
-int mve_map_setrlimit(__rlimit_resource_t what, const struct rlimit *limit);
-int mve_map_getrlimit(__rlimit_resource_t what, struct rlimit *limit);
+int mve_heap_setrlimit(__rlimit_resource_t what, const struct rlimit *limit);
+int mve_heap_getrlimit(__rlimit_resource_t what, struct rlimit *limit);
 
 /* The break, as libc knows it. */
 extern void *__curbrk;

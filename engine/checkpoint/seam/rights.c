@@ -83,7 +83,7 @@ static int bounds_us(__rlimit_resource_t what)
 	return what == RLIMIT_AS || what == RLIMIT_DATA;
 }
 
-int mve_map_setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
+int mve_heap_setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
 {
 	struct rlimit ours, now;
 
@@ -95,7 +95,7 @@ int mve_map_setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
 	return setrlimit(what, &ours);
 }
 
-int mve_map_getrlimit(__rlimit_resource_t what, struct rlimit *limit)
+int mve_heap_getrlimit(__rlimit_resource_t what, struct rlimit *limit)
 {
 	int got;
 
