@@ -212,8 +212,12 @@ $(B)/checkpoint/mve-cc: $(CHECK)/mve-cc $(wildcard $(CHECK)/mve/*.h)
 	@mkdir -p $(@D)/include/mve && cp $(CHECK)/mve/*.h $(@D)/include/mve && cp $< $@
 	@ln -sf mve-cc $(@D)/mve-c++
 
+$(B)/checkpoint/mve-lead: $(CHECK)/link/lead.c
+	@mkdir -p $(@D)
+	$(call say,cc $<) $(CLANG) $(CPPFLAGS) -std=gnu17 -O2 $(WARN) $< -o $@
+
 checkpoint: $(if $(LLVM_DEV),$(B)/checkpoint/mve-checkpoint.so $(B)/checkpoint/libmve-checkpoint-128.a \
-	$(B)/checkpoint/mve-cc)
+	$(B)/checkpoint/mve-lead $(B)/checkpoint/mve-cc)
 	$(if $(LLVM_DEV),,@echo "mve-cc is not built: llvm-19-dev is missing")
 
 # Tests.
