@@ -65,17 +65,28 @@ static void call_ordinary(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args
 
 // A call that keeps all registers, of arguments in r11 and r10, and wants no alignment of the
 // stack (runtime/save.h): so a function that calls no other needs no frame for its checks, and who
-// is given arguments in registers need not move them.
-static void call_save(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
+// is given arguments in registers need not move them.  The address is made here, in one
+// instruction: there are many such calls, and what they are long is in memory beside what runs.
+static void call_save(IRBuilder<> &b, StringRef name, Value *base, int64_t offset, Value *size)
 {
 	BasicBlock *block = b.GetInsertBlock();
 	std::string call = has_runtime(*block->getModule()) ? "call " + name.str() + "@PLT" :
 			   "call *" + name.str() + "@GOTPCREL(%rip)";
-	std::string operands = args.size() > 1 ? "{r11},{r10}" : "{r11}";
-	SmallVector<Type *, 2> types;
+	std::string operands = "{r11}";
+	SmallVector<Value *, 2> args = {base};
+	SmallVector<Type *, 2> types = {base->getType()};
 
-	for (Value *v : args)
-		types.push_back(v->getType());
+	if (offset) {
+		call = "lea " + std::to_string(offset) + "($0), %r11\n\t" + call;
+		operands = "r";
+	}
+	if (size) {
+		operands += ",{r10}";
+		args.push_back(size);
+		types.push_back(size->getType());
+	}
+	if (offset)
+		operands += ",~{r11}";
 	auto *type = FunctionType::get(b.getVoidTy(), types, false);
 	operands += ",~{memory},~{dirflag},~{fpsr},~{flags}";
 	b.CreateCall(type, InlineAsm::get(type, call, operands, true), args)->setDoesNotThrow();
@@ -145,18 +156,6 @@ static Value *address(IRBuilder<> &b, const Site &s, Value *base)
 	return s.offset ? b.CreatePtrAdd(base, b.getInt64(s.offset)) : base;
 }
 
-// The same value, and nobody knows: what is made from it is made where it is used, and not kept in
-// a register from where it was made before.
-static Value *unknown(IRBuilder<> &b, Value *v)
-{
-	auto *type = FunctionType::get(v->getType(), v->getType(), false);
-	CallInst *call = b.CreateCall(type, InlineAsm::get(type, "", "=r,0", false), v);
-
-	call->setDoesNotAccessMemory();
-	call->setDoesNotThrow();
-	return call;
-}
-
 // Whether the tag of a byte is older than the epoch.
 static Value *old(IRBuilder<> &b, Value *pointer, uint64_t more, Value *epoch)
 {
@@ -189,19 +188,41 @@ static Value *length(IRBuilder<> &b, const Site &s)
 	return s.more ? b.CreateAdd(bytes, b.getInt64(s.more)) : bytes;
 }
 
+static Value *range_size(IRBuilder<> &b, const Site &s)
+{
+	return s.length ? length(b, s) : b.getInt64(s.size);
+}
+
+// A word that is not aligned may lie in two regions.
+static std::string save_of(const Site &s)
+{
+	std::string name = "mve_checkpoint_save_";
+
+	if (in_line(s) && in_one_region(s))
+		return name + "at";
+	bool word = in_line(s) && is_word(s) && s.size > 2;
+	return name + (word ? std::to_string(s.size) : "range") + "_at";
+}
+
+// What is no register, but a place that is known, is an address in one instruction anyway.
+static bool is_place(const Site &s)
+{
+	return isa<Constant>(s.base) || isa<AllocaInst>(s.base) || !isInt<32>(s.offset);
+}
+
 static void range_save(IRBuilder<> &b, const Site &s)
 {
-	Value *pointer = address(b, s, s.length || !s.offset ? s.base : unknown(b, s.base));
-	Value *size = s.length ? length(b, s) : b.getInt64(s.size);
+	std::string name = save_of(s);
+	bool whole = s.length || is_place(s) || !tags();
+	Value *at = whole ? address(b, s, s.base) : s.base;
 
 	if (options().log)
-		call_ordinary(b, "mve_checkpoint_log", {pointer, size});
+		call_ordinary(b, "mve_checkpoint_log", {at, range_size(b, s)});
 	else if (!options().checks)
-		call_ordinary(b, "mve_checkpoint_touch", {pointer, size});
-	else if (in_line(s) && in_one_region(s))
-		call_save(b, "mve_checkpoint_save_at", {pointer});
+		call_ordinary(b, "mve_checkpoint_touch", {at, range_size(b, s)});
 	else
-		call_save(b, "mve_checkpoint_save_range_at", {pointer, size});
+		call_save(b, name, at, whole ? 0 : s.offset,
+			  StringRef(name).contains("range") ? range_size(b, s) : nullptr);
 }
 
 // What is behind it reads the epoch once more: so the gate is a comparison with memory, and can go

@@ -13,13 +13,14 @@
 
 /* Limit (Checkpoints): functions of libraries that a program calls.  Beyond: libraries' memory is
  * looked at for each checkpoint. */
-#define LIBRARY_FUNCTIONS	4096
+#define LIBRARY_FUNCTIONS	2048
 
 /* Limit (Checkpoints): calls of libraries within one another (a library that calls the program,
  * which calls a library) in one thread.  Beyond: as above. */
 #define LIBRARY_CALLS		64
 
-#define LIBRARY_THUNK		16
+/* Bytes.  They are in a process' memory with what lies near, so they lie close. */
+#define LIBRARY_THUNK		12
 
 #ifndef __ASSEMBLER__
 

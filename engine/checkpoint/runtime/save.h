@@ -18,8 +18,11 @@ SAVES void mve_checkpoint_save(const void *at);
 SAVES void mve_checkpoint_save_range(const void *at, size_t size);
 
 /* The same for checks (pass/emit.cc): with the address in r11 and the size in r10, which are kept
- * as well, on a stack that need not be aligned. */
+ * as well, on a stack that need not be aligned.  Of a word of 4 or 8 bytes the size is in the name,
+ * so that it takes no room where it is called. */
 void mve_checkpoint_save_at(void);
+void mve_checkpoint_save_4_at(void);
+void mve_checkpoint_save_8_at(void);
 void mve_checkpoint_save_range_at(void);
 
 /* A region was saved whose tag is of the epoch before: HOT, if it is hot (ahead.c). */

@@ -10,14 +10,14 @@
 #define CALLS		library_calls@tpoff
 
 	.text
-	.balign	LIBRARY_THUNK
+	.balign	16
 	.globl	library_thunks
 	.hidden	library_thunks
 	.type	library_thunks, @object
 library_thunks:
 	.set	n, 0
 	.rept	LIBRARY_FUNCTIONS
-	.balign	LIBRARY_THUNK
+	.org	library_thunks+LIBRARY_THUNK*n
 	lea	library_targets+8*n(%rip), %r11
 	jmp	called
 	.set	n, n + 1
