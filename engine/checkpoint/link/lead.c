@@ -53,13 +53,27 @@ static int32_t word(const void *at)
 	return n;
 }
 
+/* A linker that had no room has left a part. */
+static int is_whole(const Elf64_Ehdr *head)
+{
+	const Elf64_Shdr *s = (const void *)(file + head->e_shoff);
+
+	if (head->e_shoff > file_size || file_size - head->e_shoff < head->e_shnum * sizeof(*s))
+		return 0;
+	for (unsigned n = 0; n < head->e_shnum; n++, s++)
+		if (s->sh_type != SHT_NOBITS &&
+		    (s->sh_offset > file_size || file_size - s->sh_offset < s->sh_size))
+			return 0;
+	return 1;
+}
+
 static int sections_find(void)
 {
 	const Elf64_Ehdr *head = (const void *)file;
 
 	if (file_size < sizeof(*head) || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
 	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != EM_X86_64 ||
-	    !head->e_shoff || head->e_shstrndx >= head->e_shnum)
+	    !head->e_shoff || head->e_shstrndx >= head->e_shnum || !is_whole(head))
 		return 0;
 	sections = (Elf64_Shdr *)(file + head->e_shoff);
 	number = head->e_shnum;
