@@ -63,6 +63,16 @@ CASES = {
     "again behind an atomic": ("store i64 %n, ptr %p\n"
                                " %a = atomicrmw add ptr %s, i64 1 seq_cst\n"
                                " store i64 1, ptr %p\n ret void", "stores=3 checks=3 gates=2"),
+    "again behind what is to be zero": (
+        "call void @llvm.memset.p0.i64(ptr %p, i8 0, i64 4000, i1 0)\n store i64 1, ptr %p\n"
+        " ret void", "stores=2 checks=2 gates=1"),
+    "again behind what is to be ones": (
+        "call void @llvm.memset.p0.i64(ptr %p, i8 1, i64 4000, i1 0)\n store i64 1, ptr %p\n"
+        " ret void", "stores=2 dominated=1 checks=1 gates=1"),
+    "a zero behind zeros": (
+        "call void @llvm.memset.p0.i64(ptr %p, i8 0, i64 %n, i1 0)\n"
+        " %e = getelementptr i8, ptr %p, i64 %n\n store i8 0, ptr %e\n ret void",
+        "stores=2 checks=2 gates=1 editions=1"),
     "neighbours": ("store i64 %n, ptr %p\n %b = getelementptr i8, ptr %p, i64 40\n"
                    " store i64 %n, ptr %b\n ret void", "stores=2 joined=1 checks=1 gates=1"),
     "too far": ("store i64 %n, ptr %p\n %b = getelementptr i8, ptr %p, i64 4000\n"
@@ -148,7 +158,7 @@ def main():
         if got != expected:
             print(f"{name}: {got}, expected {expected}")
             wrong += 1
-    without = ",no-stack,no-frames,no-dominated,no-joined,no-loops,no-editions"
+    without = ",no-stack,no-frames,no-dominated,no-joined,no-loops,no-zeros,no-editions"
     for name, (body, expected) in CASES.items():
         got = counted(body, without).split()
         stores = expected.split()[0].split("=")[1]

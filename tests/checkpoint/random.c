@@ -87,10 +87,12 @@ static void write_run(unsigned char *at, size_t room, uint64_t r)
 {
 	size_t size = r % 700 % room, from = (r >> 20) % (room - size + 1);
 
-	if (r >> 60 & 1)
+	if (!(r >> 60 & 1))
+		memmove(at + from, at + (r >> 40) % (room - size + 1), size);
+	else if (r >> 61 & 1)
 		memset(at + from, (int)(r >> 30), size);
 	else
-		memmove(at + from, at + (r >> 40) % (room - size + 1), size);
+		memset(at + from, 0, size);
 }
 
 static void write_atomic(unsigned char *at, uint64_t r)

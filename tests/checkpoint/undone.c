@@ -337,8 +337,43 @@ static void registers(void)
 	}
 }
 
+/* Memory that is zero and becomes zero is not saved, so what is stored there behind that is. */
+static char zeros[64 << 10];
+
+static __attribute__((noinline)) void zero(char *at, size_t size, char *one)
+{
+	memset(at, 0, size);
+	*one = 'o';
+	at[1] = 'a';
+}
+
+static void zero_all(void)
+{
+	memset(zeros, 0, sizeof(zeros));
+	zeros[3] = 'c';
+	zero(zeros, sizeof(zeros), zeros + 5000);
+	zero(zeros + 777, 100, zeros + 776);
+}
+
+static void zeroed(void)
+{
+	struct mve_checkpoint_counts before, after;
+
+	taken_back(zero_all);
+	for (size_t n = 0; n < sizeof(zeros); n++)
+		CHECK(!zeros[n]);
+	memset(zeros + 20000, 'z', 3000);
+	mve_checkpoint_counts(&before);
+	taken_back(zero_all);
+	mve_checkpoint_counts(&after);
+	CHECK(after.regions - before.regions < 3000 / 32 + 64);
+	for (size_t n = 0; n < sizeof(zeros); n++)
+		CHECK(zeros[n] == (n - 20000 < 3000 ? 'z' : 0));
+}
+
 int main(void)
 {
+	zeroed();
 	registers();
 	heap();
 	freed();

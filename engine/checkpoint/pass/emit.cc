@@ -144,7 +144,7 @@ static bool tags()
 	return options().checks && !options().log;
 }
 
-static bool in_line(const Site &s)
+bool in_line(const Site &s)
 {
 	return !s.length && s.size <= inline_regions * options().region();
 }
@@ -198,6 +198,8 @@ static std::string save_of(const Site &s)
 {
 	std::string name = "mve_checkpoint_save_";
 
+	if (s.zeros)
+		return name + "zeros_at";
 	if (in_line(s) && in_one_region(s))
 		return name + "at";
 	bool word = in_line(s) && is_word(s) && s.size > 2;
@@ -213,6 +215,7 @@ static bool is_place(const Site &s)
 static void range_save(IRBuilder<> &b, const Site &s)
 {
 	std::string name = save_of(s);
+	bool has_size = s.zeros || StringRef(name).contains("range");
 	bool whole = s.length || is_place(s) || !tags();
 	Value *at = whole ? address(b, s, s.base) : s.base;
 
@@ -222,7 +225,7 @@ static void range_save(IRBuilder<> &b, const Site &s)
 		call_ordinary(b, "mve_checkpoint_touch", {at, range_size(b, s)});
 	else
 		call_save(b, name, at, whole ? 0 : s.offset,
-			  StringRef(name).contains("range") ? range_size(b, s) : nullptr);
+			  has_size ? range_size(b, s) : nullptr);
 }
 
 // What is behind it reads the epoch once more: so the gate is a comparison with memory, and can go

@@ -22,6 +22,7 @@ static const struct {
 	{"no-dominated", &Options::dominated, false},
 	{"no-joined", &Options::joined, false},
 	{"no-loops", &Options::loops, false},
+	{"no-zeros", &Options::zeros, false},
 	{"no-editions", &Options::editions, false},
 };
 

@@ -14,6 +14,7 @@ struct Options {
 	bool dominated = true;	// no-dominated
 	bool joined = true;	// no-joined
 	bool loops = true;	// no-loops
+	bool zeros = true;	// no-zeros: what is to be zero is saved, too, where it is zero
 	bool aligned = false;	// trust-alignment: a store is aligned as its type says
 	bool marked = true;	// unmarked: it is not what makes a program one that was built
 	bool editions = true;	// no-editions

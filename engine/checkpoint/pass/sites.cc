@@ -3,6 +3,7 @@
 #include "engine/checkpoint/pass/sites.h"
 #include "engine/checkpoint/pass/emit.h"
 #include "engine/checkpoint/pass/known.h"
+#include "engine/checkpoint/pass/options.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -43,7 +44,10 @@ static uint64_t bytes(const Instruction &i, Type *type)
 static void from_memory(MemIntrinsic &i, Sites &sites)
 {
 	Site s = site_long(&i, i.getRawDest(), i.getLength());
+	auto *set = dyn_cast<MemSetInst>(&i);
+	auto *value = set ? dyn_cast<ConstantInt>(set->getValue()) : nullptr;
 
+	s.zeros = options().zeros && value && value->isZero() && !in_line(s);
 	if (s.length || s.size)
 		sites.push_back(s);
 }

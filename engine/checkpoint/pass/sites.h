@@ -17,6 +17,7 @@ struct Site {
 	llvm::Value *length = nullptr;
 	uint64_t align = 1;
 	uint64_t more = 0;	// and so many behind those of the length
+	bool zeros = false;	// it is to be zero, and long: mostly all of it is (emit.h)
 };
 
 using Sites = std::vector<Site>;

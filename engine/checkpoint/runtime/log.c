@@ -159,6 +159,32 @@ SAVES void mve_checkpoint_save_range(const void *at, size_t size)
 		save_regions(at, size);
 }
 
+typedef uint64_t words __attribute__((vector_size(64), aligned(1)));
+
+IN_LINE int is_zero(uintptr_t at, uintptr_t end)
+{
+	for (; end - at >= sizeof(words); at += sizeof(words))
+		if (__builtin_reduce_or(*(const words *)at))
+			return 0;
+	for (; at < end; at++)
+		if (*(const char *)at)
+			return 0;
+	return 1;
+}
+
+/* What is not saved keeps its tag: a later store to it has a check of its own. */
+SAVES __attribute__((used)) static void save_zeros(uintptr_t at, size_t size)
+{
+	uintptr_t end = at + size, next;
+
+	for (; state->epoch && at < end; at = next) {
+		next = (at & -REGION) + REGION;
+		if (*(volatile uint8_t *)tag_of(at) < state->epoch &&
+		    !is_zero(at, next < end ? next : end))
+			mve_checkpoint_save((const void *)at);
+	}
+}
+
 /* A check that failed calls what is compiled, with room for what that keeps no register of. */
 #define KEEPING(arguments, function)						\
 	"push %%rbp\n\t"							\
@@ -236,6 +262,12 @@ __attribute__((naked)) void mve_checkpoint_save_range_at(void)
 		".cfi_adjust_cfa_offset -8\n\t"
 		"jc save_range_at\n\t"
 		"ret" : : "i"(REGION_SHIFT), "i"(TAGS_AT) : "memory");
+}
+
+__attribute__((naked)) void mve_checkpoint_save_zeros_at(void)
+{
+	__asm__(KEEPING("mov %%r11, %%rdi\n\tmov %%r10, %%rsi\n\t", save_zeros)
+		: : : "memory");
 }
 
 /* A word that is aligned lies in one region.  (Those of two bytes come mostly because they are not,

@@ -25,6 +25,10 @@ void mve_checkpoint_save_4_at(void);
 void mve_checkpoint_save_8_at(void);
 void mve_checkpoint_save_range_at(void);
 
+/* The same for a range that is to be zero: what of it is zero already is not changed, so it is not
+ * saved. */
+void mve_checkpoint_save_zeros_at(void);
+
 /* A region was saved whose tag is of the epoch before: HOT, if it is hot (ahead.c). */
 SAVES uintptr_t ahead_hot(uintptr_t region);
 
