@@ -8,8 +8,13 @@
  *	habit	of each connection, what two running that were opened for it have saved: what it
  *		has of its own, and shares with few
  *
- * Nothing says whether a region that is saved ahead is written, too.  So hot ones must be saved by
- * a check again as the tags are wiped, and habits are formed anew each HABIT_USES checkpoints.
+ * A connection has two habits, of which every other checkpoint has one: what lies in two blocks
+ * that change places, as they are freed in the order they were allocated in, is in one request's
+ * and not in the next one's; and a protocol may have requests by twos.
+ *
+ * No tag says whether a region that is saved ahead is written, too.  So hot ones must be saved by
+ * a check again as the tags are wiped.  Of a habit goes what a checkpoint has not changed: that is
+ * looked for each HABIT_USES checkpoints, and where much was saved besides.
  *
  * Only memory that is always there can be saved ahead: the program's data, its heap, and the second
  * stack of who opens checkpoints.  Where the program shuts a page of these, or unmaps it, all is
@@ -29,7 +34,7 @@
 #define PAGE		4096ul
 
 struct habit {
-	uint32_t whose, forgotten;	/* of another, or older than what was forgotten: none */
+	uint32_t name, forgotten;	/* of another, or older than what was forgotten: none */
 	uint32_t uses;
 	uint16_t number, candidates;
 	uint64_t some;			/* a bit for each candidate: most others have another */
@@ -37,7 +42,7 @@ struct habit {
 					 * saved besides */
 };
 
-_Static_assert(HABITS * sizeof(struct habit) <= HABITS_BYTES &&
+_Static_assert(2 * HABITS * sizeof(struct habit) <= HABITS_BYTES &&
 	       PAGE % sizeof(struct habit) == 0, "their place");
 
 extern char __data_start __attribute__((visibility("hidden")));
@@ -76,14 +81,21 @@ static void hot_doubt(void)
 
 /* --- habits ------------------------------------------------------------------------------- */
 
-static struct habit *habit_of(uint32_t whose)
+/* The one that the next checkpoint has. */
+static uint32_t next_name(void)
 {
-	struct habit *habit = (struct habit *)HABITS_AT + whose % HABITS;
+	return 2 * state->whose | (state->serial & 1);
+}
 
-	if (habit->whose != whose || habit->forgotten != state->forgotten) {
-		*habit = (struct habit){ .whose = whose, .forgotten = state->forgotten };
-		if (state->habits <= whose % HABITS)
-			state->habits = whose % HABITS + 1;
+static struct habit *habit_of(uint32_t name)
+{
+	uint32_t place = name % (2 * HABITS);
+	struct habit *habit = (struct habit *)HABITS_AT + place;
+
+	if (habit->name != name || habit->forgotten != state->forgotten) {
+		*habit = (struct habit){ .name = name, .forgotten = state->forgotten };
+		if (state->habits <= place)
+			state->habits = place + 1;
 	}
 	return habit;
 }
@@ -97,8 +109,8 @@ static void habits_trim(void)
 		int any = 0, stay = 0;
 
 		for (size_t n = 0; n < PAGE / sizeof(*habit); n++) {
-			any |= habit[n].whose != 0;
-			stay |= habit[n].whose && is_connection((int)habit[n].whose - 1);
+			any |= habit[n].name != 0;
+			stay |= habit[n].name > 1 && is_connection((int)(habit[n].name / 2) - 1);
 		}
 		if (any && !stay)
 			KERNEL_3(SYS_madvise, habit, PAGE, MADV_DONTNEED);
@@ -162,11 +174,25 @@ static void there_find(struct there *there)
 	there[2].end = state->frames_place + (state->frames_place ? FRAMES_ROOM : 0);
 }
 
+/* Of what was saved ahead from here on stays what has changed since. */
+static void weed(struct habit *habit, const struct entry *entry, size_t saved)
+{
+	uint16_t stay = 0;
+
+	for (size_t n = 0; n < habit->number; n++)
+		if (n >= saved || entry[n].serial != state->serial ||
+		    memcmp((void *)habit->region[n], entry[n].bytes, REGION))
+			habit->region[stay++] = habit->region[n];
+	habit->number = stay;
+}
+
 /* From what the last checkpoint has saved besides: mostly nothing. */
 __attribute__((noinline)) static void learn(struct habit *habit)
 {
 	size_t all = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES;
 	uintptr_t other[HABIT_MAX];
+	const struct entry *entry = LOG + state->hot;
+	size_t saved = habit->number;
 	uint16_t others = 0, room;
 	struct there there[PLACES];
 	unsigned from = 0;
@@ -175,13 +201,16 @@ __attribute__((noinline)) static void learn(struct habit *habit)
 	for (size_t n = state->ahead; n < all; n++) {
 		uintptr_t at = LOG[n].at, region = at & -REGION;
 
-		if (LOG[n].serial != state->serial || !is_there(there, region, REGION))
+		if (at & IN_LONG || LOG[n].serial != state->serial ||
+		    !is_there(there, region, REGION))
 			continue;
 		if (at & HOT && state->hot < HOT_MAX)
 			LOG[state->hot++].at = region;
 		else if (!is_candidate(habit, region, &from) && others < HABIT_MAX)
 			other[others++] = region;
 	}
+	if (others > saved / 4 || habit->uses % HABIT_USES == 0)
+		weed(habit, entry, saved);
 	room = HABIT_MAX - habit->number;
 	others = others < room ? others : room;
 	memcpy(habit->region + habit->number, other, others * sizeof(other[0]));
@@ -201,11 +230,11 @@ static void forget(void)
 
 size_t ahead_choose(void)
 {
-	struct habit *habit = habit_of(state->whose_last);
+	struct habit *habit = habit_of(state->habit);
 
 	if (state->forgets)
 		forget();
-	else if (state->head > state->ahead)
+	else if (state->head > state->ahead || habit->uses % HABIT_USES == 0)
 		learn(habit);
 	else
 		habit->candidates = 0;
@@ -214,10 +243,9 @@ size_t ahead_choose(void)
 	if (state->last == EPOCH_LAST)
 		habits_trim();
 	state->doubts = 0;
-	state->whose_last = state->whose;
-	habit = habit_of(state->whose);
-	if (++habit->uses % HABIT_USES == 0)
-		habit->number = 0;
+	state->habit = next_name();
+	habit = habit_of(state->habit);
+	habit->uses++;
 	return state->hot + habit->number;
 }
 
@@ -244,7 +272,7 @@ IN_LINE void save(copies *copy)
 	const uint8_t epoch = state->epoch;
 	const uint64_t serial = state->serial;
 	struct entry *const end = LOG + state->hot;
-	const struct habit *habit = habit_of(state->whose);
+	const struct habit *habit = habit_of(state->habit);
 	const uintptr_t *region = habit->region, *const last = region + habit->number;
 
 	for (struct entry *entry = LOG; entry < end; entry++)

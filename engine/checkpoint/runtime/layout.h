@@ -30,7 +30,7 @@
 #define HIGH_BEGIN	0x550000000000ul
 #define HIGH_END	0x800000000000ul
 #define LOG_AT		0x8000000000ul		/* 512 GiB: below all tags */
-#define HABITS_BYTES	(2ul << 20)
+#define HABITS_BYTES	(4ul << 20)
 #define HABITS_AT	(LOG_AT - 2 * HABITS_BYTES)
 
 /* Limit (Checkpoints): bytes of what the open checkpoints have saved.  Beyond: they are
@@ -43,7 +43,7 @@
 
 /* A region as it was.  Valid if its serial is that of the log's contents. */
 struct entry {
-	uintptr_t at;		/* in its low bits: HOT */
+	uintptr_t at;		/* in its low bits: HOT, or IN_LONG */
 	uint64_t serial;
 	unsigned char bytes[REGION_BYTES];
 };
@@ -53,6 +53,10 @@ struct entry {
 
 /* Many checkpoints running have saved it (ahead.c). */
 #define HOT		1ul
+
+/* It was saved with many beside it, which takes little for each: nothing is to be learnt of it. */
+#define IN_LONG		2ul
+#define LONG		(16 * REGION)
 
 /* Limit (Checkpoints): regions that are saved as a checkpoint is opened, for all the last ones have
  * written them.  Beyond: they are saved as they are written. */

@@ -114,9 +114,9 @@ IN_LINE int is_new(uintptr_t at)
 	return at - state->heap_new < state->heap_room || (state->changed && maps_new(at, 1));
 }
 
-SAVES void mve_checkpoint_save(const void *pointer)
+IN_LINE void save(uintptr_t at, uintptr_t in_long)
 {
-	uintptr_t at = (uintptr_t)pointer, region = at & -REGION;
+	uintptr_t region = at & -REGION;
 	uint8_t *tag = tag_of(at), epoch = state->epoch, was = *(volatile uint8_t *)tag;
 	size_t n;
 
@@ -134,7 +134,9 @@ SAVES void mve_checkpoint_save(const void *pointer)
 			return;
 		}
 		LOG[n].serial = 0;
-		LOG[n].at = region | (was == epoch - 1 ? ahead_hot(region) : 0);
+		LOG[n].at = region | in_long;
+		if (!in_long && was == epoch - 1)
+			LOG[n].at |= ahead_hot(region);
 		entry_copy(LOG + n, region);
 		if (!entry_fill(LOG + n, region, epoch, state->serial))
 			return;
@@ -143,13 +145,31 @@ SAVES void mve_checkpoint_save(const void *pointer)
 	*(volatile uint8_t *)tag = epoch;
 }
 
+SAVES void mve_checkpoint_save(const void *at)
+{
+	save((uintptr_t)at, 0);
+}
+
+SAVES __attribute__((noinline)) static void save_in_long(uintptr_t at)
+{
+	save(at, IN_LONG);
+}
+
+IN_LINE void save_one_of(uintptr_t at, size_t size)
+{
+	if (size >= LONG)
+		save_in_long(at);
+	else
+		mve_checkpoint_save((const void *)at);
+}
+
 SAVES __attribute__((noinline)) static void save_regions(const void *at, size_t size)
 {
 	uintptr_t region = (uintptr_t)at & -REGION, end = (uintptr_t)at + size;
 
 	for (; region < end; region += REGION)
 		if (*(volatile uint8_t *)tag_of(region) < state->epoch)
-			mve_checkpoint_save((const void *)region);
+			save_one_of(region, size);
 }
 
 /* Where none is open no register has to be kept. */
@@ -181,7 +201,7 @@ SAVES __attribute__((used)) static void save_zeros(uintptr_t at, size_t size)
 		next = (at & -REGION) + REGION;
 		if (*(volatile uint8_t *)tag_of(at) < state->epoch &&
 		    !is_zero(at, next < end ? next : end))
-			mve_checkpoint_save((const void *)at);
+			save_one_of(at, size);
 	}
 }
 

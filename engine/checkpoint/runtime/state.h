@@ -88,7 +88,7 @@ struct state {
 	size_t ahead;		/* entries of it that are saved ahead, the first ones; */
 	size_t hot;		/* of these, the first ones, what is hot */
 	uint32_t whose;		/* the next checkpoint is opened for: a connection, and 1; */
-	uint32_t whose_last;	/* and the last one was */
+	uint32_t habit;		/* the last one has this habit (ahead.c) */
 	uint32_t forgotten;	/* ahead.c: how often */
 	uint32_t habits;	/* places of theirs up to the last that was used */
 	uint64_t turn;		/* of the log: how often a mark was set in it, or gone back to */
