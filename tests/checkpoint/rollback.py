@@ -69,7 +69,8 @@ def alone():
     if descriptors(s) > early + 8:
         raise Wrong(f"descriptors: {early} at first, {descriptors(s)} then")
     report = s.report()
-    if "the request: " not in report or report.count("  #") < 3:
+    if "the request: " not in report or report.count("  #") < 3 or \
+       " in plant at " not in report:
         raise Wrong(f"the report says {report!r}")
     s.end()
 

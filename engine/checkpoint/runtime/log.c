@@ -150,7 +150,7 @@ SAVES void mve_checkpoint_save(const void *at)
 	save((uintptr_t)at, 0);
 }
 
-SAVES __attribute__((noinline)) static void save_in_long(uintptr_t at)
+SAVES __attribute__((noinline)) static void mve_checkpoint_save_in_long(uintptr_t at)
 {
 	save(at, IN_LONG);
 }
@@ -158,12 +158,12 @@ SAVES __attribute__((noinline)) static void save_in_long(uintptr_t at)
 IN_LINE void save_one_of(uintptr_t at, size_t size)
 {
 	if (size >= LONG)
-		save_in_long(at);
+		mve_checkpoint_save_in_long(at);
 	else
 		mve_checkpoint_save((const void *)at);
 }
 
-SAVES __attribute__((noinline)) static void save_regions(const void *at, size_t size)
+SAVES __attribute__((noinline)) static void mve_checkpoint_save_regions(const void *at, size_t size)
 {
 	uintptr_t region = (uintptr_t)at & -REGION, end = (uintptr_t)at + size;
 
@@ -176,7 +176,7 @@ SAVES __attribute__((noinline)) static void save_regions(const void *at, size_t 
 SAVES void mve_checkpoint_save_range(const void *at, size_t size)
 {
 	if (size && state->epoch)
-		save_regions(at, size);
+		mve_checkpoint_save_regions(at, size);
 }
 
 typedef uint64_t words __attribute__((vector_size(64), aligned(1)));
@@ -193,7 +193,7 @@ IN_LINE int is_zero(uintptr_t at, uintptr_t end)
 }
 
 /* What is not saved keeps its tag: a later store to it has a check of its own. */
-SAVES __attribute__((used)) static void save_zeros(uintptr_t at, size_t size)
+SAVES __attribute__((used)) static void mve_checkpoint_save_zeros(uintptr_t at, size_t size)
 {
 	uintptr_t end = at + size, next;
 
@@ -226,7 +226,7 @@ SAVES __attribute__((used)) static void save_zeros(uintptr_t at, size_t size)
 	".cfi_def_cfa %%rsp, 8\n\t"						\
 	"ret"
 
-__attribute__((naked, used)) static void save_at(void)
+__attribute__((naked, used)) static void mve_checkpoint_saves(void)
 {
 	__asm__(KEEPING("mov %%r11, %%rdi\n\t", mve_checkpoint_save) : : : "memory");
 }
@@ -242,11 +242,11 @@ __attribute__((naked)) void mve_checkpoint_save_at(void)
 		"cmp mve_checkpoint_epoch(%%rip), %%cl\n\t"
 		"pop %%rcx\n\t"
 		".cfi_adjust_cfa_offset -8\n\t"
-		"jb save_at\n\t"
+		"jb mve_checkpoint_saves\n\t"
 		"ret" : : "i"(REGION_SHIFT), "i"(TAGS_AT) : "memory");
 }
 
-__attribute__((naked, used)) static void save_range_at(void)
+__attribute__((naked, used)) static void mve_checkpoint_saves_range(void)
 {
 	__asm__(KEEPING("mov %%r11, %%rdi\n\tmov %%r10, %%rsi\n\t", mve_checkpoint_save_range)
 		: : : "memory");
@@ -280,13 +280,13 @@ __attribute__((naked)) void mve_checkpoint_save_range_at(void)
 		".cfi_adjust_cfa_offset -8\n\t"
 		"pop %%rax\n\t"
 		".cfi_adjust_cfa_offset -8\n\t"
-		"jc save_range_at\n\t"
+		"jc mve_checkpoint_saves_range\n\t"
 		"ret" : : "i"(REGION_SHIFT), "i"(TAGS_AT) : "memory");
 }
 
 __attribute__((naked)) void mve_checkpoint_save_zeros_at(void)
 {
-	__asm__(KEEPING("mov %%r11, %%rdi\n\tmov %%r10, %%rsi\n\t", save_zeros)
+	__asm__(KEEPING("mov %%r11, %%rdi\n\tmov %%r10, %%rsi\n\t", mve_checkpoint_save_zeros)
 		: : : "memory");
 }
 

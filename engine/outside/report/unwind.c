@@ -52,10 +52,22 @@ static void place_add(json_t *frame, const char *file, int line)
 	json_object_set_new(frame, "line", json_integer(line));
 }
 
+/* Without what mve-cc calls a function's two bodies (engine/checkpoint/pass/bodies.cc). */
+static size_t length_of(const char *name)
+{
+	static const char *const bodies[] = { ".checked", ".plain" };
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < sizeof(bodies) / sizeof(bodies[0]); i++)
+		if (!strcmp(dot, bodies[i]))
+			return (size_t)(dot - name);
+	return strlen(name);
+}
+
 static void function_add(json_t *frame, const char *name)
 {
 	if (name)
-		json_object_set_new(frame, "function", json_string(name));
+		json_object_set_new(frame, "function", json_stringn(name, length_of(name)));
 }
 
 /* Where the code of an inlined function was called. */
