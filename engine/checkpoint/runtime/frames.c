@@ -16,6 +16,8 @@
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/state.h"
 
+#define PAGE	4096ul
+
 struct frame {
 	uintptr_t sp;		/* the function's frame; what returned to above it has left it */
 	struct frame *before;
@@ -121,6 +123,12 @@ void frames_restore(const struct level *level)
 {
 	own.low = level->frames_low;
 	own.top = level->frames_top;
+}
+
+void frames_trim(void)
+{
+	if (own.top)
+		KERNEL_3(SYS_madvise, own.begin, (lowest() & -PAGE) - own.begin, MADV_DONTNEED);
 }
 
 SAVES int frames_dead(uintptr_t at)

@@ -59,6 +59,15 @@ static int may_open(const struct jump *jump)
 	return other_thread(jump);
 }
 
+/* What one request has needed, as a login does, others need not keep: at times all goes back, and
+ * comes again for who needs it. */
+static void trim(void)
+{
+	MUST(state->hot == 0);
+	log_trim();
+	frames_trim();
+}
+
 static void outermost(const struct jump *jump)
 {
 	uintptr_t end = stack_end(jump->rsp, &state->stack_low);
@@ -66,6 +75,8 @@ static void outermost(const struct jump *jump)
 	state->stack_room = end - state->stack_low;
 	state->stacks = 0;
 	log_begin();
+	if (state->last == EPOCH_LAST)
+		trim();
 }
 
 /* It is the newest: nobody needs what is in memory that has come since. */

@@ -337,6 +337,11 @@ void log_begin(void)
 	state->turn++;
 }
 
+void log_trim(void)
+{
+	KERNEL_3(SYS_madvise, LOG_AT, LOG_MAX, MADV_DONTNEED);
+}
+
 /*
  * Back to a mark, the newest first.  What was not changed is not written: a store that faulted
  * as its page is read-only has come into the log, too.  A region's tag is of no epoch then: the

@@ -73,6 +73,9 @@ struct level;
 void frames_save(struct level *level);
 void frames_restore(const struct level *level);
 
+/* What lies below all that stands of the calling thread's goes back to the kernel. */
+void frames_trim(void);
+
 /* Whether a byte here need not be saved: it lies below all that stands, or another thread's. */
 __attribute__((preserve_all)) int frames_dead(uintptr_t at);
 

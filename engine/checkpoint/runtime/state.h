@@ -173,6 +173,7 @@ void stack_restore(const struct level *level);
 
 /* log.c */
 void log_begin(void);
+void log_trim(void);	/* the log is empty, and its pages go back to the kernel */
 void log_stack(uintptr_t low, uintptr_t sp, uintptr_t end);
 void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes));
 
