@@ -53,7 +53,7 @@ extern char _end __attribute__((visibility("hidden")));
 /* Of several regions that have one place here only the last is known: it does no harm. */
 static inline struct run *run_of(uintptr_t region)
 {
-	return &state->run[(uint32_t)(region / REGION) * 0x9E3779B1u / (~0u / RUNS + 1)];
+	return &state_tables->run[(uint32_t)(region / REGION) * 0x9E3779B1u / (~0u / RUNS + 1)];
 }
 
 SAVES uintptr_t ahead_hot(uintptr_t region)

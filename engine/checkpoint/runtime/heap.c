@@ -57,7 +57,22 @@ _Static_assert(1ul << (LISTS - 1) == SPANS_MAX, "a list for each run");
 
 _Static_assert(sizeof(struct span) <= HEAD, "the first block comes after the head");
 
+/* What a thread has freed it takes again, without the latch.  This is memory as the rest is, and
+ * goes back; a thread's own would not. */
+#define KEPT_MAX	16
+
+struct kept {
+	struct block *first;
+	size_t number;
+};
+
+#define KEPT_BEFORE	((HEAP_PLACES - 2) * CLASSES * sizeof(struct kept))
+
+/* A page begins with what the first thread, place 1, keeps; for all others it lies before that, and
+ * behind it come the heap's own words: a process has few pages of this. */
 static struct {
+	char before[PAGE - KEPT_BEFORE % PAGE];
+	struct kept kept[HEAP_PLACES][CLASSES];		/* the last place is 0 */
 	char *begin, *top, *end;
 	char *bound;		/* the program means to go no further */
 	char *used;		/* the top has been here; beyond are no pages */
@@ -66,20 +81,15 @@ static struct {
 	char *fresh[CLASSES], *fresh_end[CLASSES];
 	struct span *lists[LISTS];
 	uint32_t runs[SPANS_MAX + 1];	/* of a free run's first and last span: its spans */
-} heap;
+} heap __attribute__((aligned(PAGE)));
 
 static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
 extern char __libc_single_threaded;
 
-/* What a thread has freed it takes again, without the latch.  This is memory as the rest is, and
- * goes back; a thread's own would not. */
-#define KEPT_MAX	16
-
-static struct kept {
-	struct block *first;
-	size_t number;
-} kept[HEAP_PLACES][CLASSES];
-
+static struct kept *kept_of(unsigned class)
+{
+	return &heap.kept[HEAP_PLACES - 1 - heap_place][class];
+}
 
 static void enter(void)
 {
@@ -321,7 +331,7 @@ void *__libc_memalign(size_t align, size_t size);
 
 static void *kept_get(size_t size)
 {
-	struct kept *k = &kept[heap_place][class_of(size)];
+	struct kept *k = kept_of(class_of(size));
 
 	if (!heap_place || !k->first)
 		return NULL;
@@ -380,7 +390,7 @@ static void give(void *at)
 static int kept_put(void *at)
 {
 	struct span *span = span_of(at);
-	struct kept *k = &kept[heap_place][span->class];
+	struct kept *k = kept_of(span->class);
 	struct block *block;
 
 	if (!heap_place || span->large || k->number >= KEPT_MAX)

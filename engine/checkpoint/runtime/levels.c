@@ -15,8 +15,23 @@
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ways.h"
 
-union state_pages checkpoint_state __attribute__((aligned(4096)));
-extern uint8_t mve_checkpoint_epoch __attribute__((alias("checkpoint_state")));
+union own_pages checkpoint_own __attribute__((aligned(4096))) = {
+	{ .rollback = { .sign = ROLLBACK_SIGN, .version = ROLLBACK_VERSION } }
+};
+union tables_pages checkpoint_tables __attribute__((aligned(4096)));
+
+_Static_assert(ROLLBACK_OFFSET == 2048 && SEAM_OFFSET == 2560 && sizeof(struct rollback) <= 512,
+	       "their names");
+__asm__(".globl	checkpoint_state, checkpoint_seam, mve_checkpoint_epoch, mve_checkpoint_rollback\n"
+	".hidden checkpoint_state, checkpoint_seam\n"
+	".set	checkpoint_state, checkpoint_own\n"
+	".set	mve_checkpoint_epoch, checkpoint_own\n"
+	".set	mve_checkpoint_rollback, checkpoint_own + 2048\n"
+	".set	checkpoint_seam, checkpoint_own + 2560\n"
+	".type	mve_checkpoint_epoch, @object\n"
+	".size	mve_checkpoint_epoch, 1\n"
+	".type	mve_checkpoint_rollback, @object\n"
+	".size	mve_checkpoint_rollback, 512");
 
 static void epochs_renew(void)
 {
@@ -24,7 +39,7 @@ static void epochs_renew(void)
 	state->counts.wipes++;
 	state->last = 0;
 	for (int i = 0; i < state->depth; i++)
-		state->levels[i].epoch = ++state->last;
+		state_tables->levels[i].epoch = ++state->last;
 }
 
 static uint8_t epoch_next(void)
@@ -89,7 +104,7 @@ static void newest(const struct level *level)
 
 int checkpoint_open(const struct jump *jump)
 {
-	struct level *level = &state->levels[state->depth];
+	struct level *level = &state_tables->levels[state->depth];
 	int error = may_open(jump);
 
 	if (error)
@@ -124,7 +139,7 @@ int checkpoint_open(const struct jump *jump)
 /* The newest is closed; what is around it is the newest. */
 static struct level *level_pop(void)
 {
-	struct level *level = &state->levels[--state->depth];
+	struct level *level = &state_tables->levels[--state->depth];
 
 	MUST(state->depth >= 0 && state->depth < MVE_CHECKPOINT_DEPTH);
 	state->stacks = level->stack_mark;

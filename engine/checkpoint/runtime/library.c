@@ -118,6 +118,7 @@ struct tables {
 	uintptr_t base, sealed, sealed_end;	/* what is read-only by now */
 	const Elf64_Sym *symbols;
 	const char *names;
+	int written;	/* code, or what is read-only */
 	const Elf64_Rela *rela[2];
 	size_t size[2];
 };
@@ -169,6 +170,12 @@ static void dynamic_read(struct tables *t)
 		case DT_JMPREL:
 			t->rela[1] = place(t, d->d_un.d_ptr);
 			break;
+		case DT_TEXTREL:
+			t->written = 1;
+			break;
+		case DT_FLAGS:
+			t->written |= (d->d_un.d_val & DF_TEXTREL) != 0;
+			break;
 		case DT_PLTRELSZ:
 			t->size[1] = d->d_un.d_val;
 			break;
@@ -209,6 +216,22 @@ static void addresses_change(const struct tables *t)
 			address_change(t, &t->rela[n][r]);
 }
 
+/* Only the beginning reads symbols, relocations, and the rows of entries, so they need not stay in
+ * memory.  These are pages of the file, as they were: who wants more of what lies with them finds
+ * it there. */
+static void tables_leave(const struct tables *t)
+{
+	const Elf64_Phdr *p = (const void *)(t->base + __ehdr_start.e_phoff);
+
+	for (int n = 0; n < __ehdr_start.e_phnum && !t->written; n++, p++) {
+		uintptr_t begin = (t->base + p->p_vaddr) & -PAGE;
+		uintptr_t end = (t->base + p->p_vaddr + p->p_filesz + PAGE - 1) & -PAGE;
+
+		if (p->p_type == PT_LOAD && p->p_flags == PF_R)
+			KERNEL_3(SYS_madvise, begin, end - begin, MADV_DONTNEED);
+	}
+}
+
 /* First of all: no pointer has been copied yet. */
 __attribute__((constructor(101))) static void library_begin(void)
 {
@@ -231,6 +254,7 @@ __attribute__((constructor(101))) static void library_begin(void)
 	addresses_change(&t);
 	if (sealed)
 		KERNEL_3(SYS_mprotect, t.sealed, sealed, PROT_READ);
+	tables_leave(&t);
 }
 
 /* --- calls ------------------------------------------------------------------------------- */
@@ -238,7 +262,7 @@ __attribute__((constructor(101))) static void library_begin(void)
 /* One that has returned has mostly had its place on the stack overwritten. */
 static int stands(const struct library_calls *calls, uint64_t at)
 {
-	return *(const uintptr_t *)calls->call[at / 16].at == calls->call[at / 16].back;
+	return *(const uintptr_t *)calls->call[at / 16].at == calls->call[at / 16].to;
 }
 
 SAVES void library_full(void)
@@ -272,9 +296,9 @@ int library_stands(uintptr_t sp)
 	if (any_stands(&library_calls, sp))
 		return 1;
 	for (int n = 0; n < state->stacks_most; n++) {
-		const struct library_calls *calls = state->stack[n].calls;
+		const struct library_calls *calls = state_tables->stack[n].calls;
 
-		if (state->stack[n].begin && calls && calls != &library_calls &&
+		if (state_tables->stack[n].begin && calls && calls != &library_calls &&
 		    any_stands(calls, 0))
 			return 1;
 	}

@@ -37,7 +37,7 @@
 struct library_calls {
 	uint64_t top;		/* bytes into `call` */
 	struct {
-		uintptr_t at, back;
+		uintptr_t at, to;
 	} call[LIBRARY_CALLS];	/* the first one is none: above all stacks */
 };
 

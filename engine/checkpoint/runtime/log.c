@@ -79,21 +79,25 @@ IN_LINE size_t take(void)
 	return n < batch >> BATCH_END ? n : take_more();
 }
 
-IN_LINE int tag_put(uint32_t page, uintptr_t place)
+IN_LINE int tag_put(uint32_t *place, uint32_t page)
 {
-	uint32_t was = 0;
+	uint32_t was = *(volatile uint32_t *)place;
 
-	return __atomic_compare_exchange_n(&state->tag_page[place % TAG_PAGES], &was, page, 0,
-					   __ATOMIC_RELAXED, __ATOMIC_RELAXED) || was == page;
+	if (was == 0 && __atomic_compare_exchange_n(place, &was, page, 0, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED))
+		return 1;
+	return was == page;
 }
 
-/* Who wipes the tags finds the page, in one of two places. */
+/* Who wipes the tags finds the page, in one of three places: most in a small table, so that a
+ * process has no page of the large one. */
 IN_LINE void tag_noted(uintptr_t tag)
 {
-	uint32_t page = (uint32_t)(tag / PAGE);
+	uint32_t page = (uint32_t)(tag / PAGE), *far = state_tables->tag_page;
 
-	if (*(volatile uint32_t *)&state->tag_page[page % TAG_PAGES] != page &&
-	    !tag_put(page, page) && !tag_put(page, page * 0x9E3779B97F4A7C15ul >> 48))
+	if (!tag_put(&state->tag_page[page % TAG_PAGES_NEAR], page) &&
+	    !tag_put(&far[page % TAG_PAGES], page) &&
+	    !tag_put(&far[(page * 0x9E3779B97F4A7C15ul >> 48) % TAG_PAGES], page))
 		state->tag_pages_more = 1;
 }
 

@@ -42,7 +42,7 @@ static void note(enum change_kind kind, void *at, size_t size)
 	if (n >= CHANGES_MAX)
 		maps_lose("it mapped and unmapped too often");
 	else
-		state->changes[state->changed++] = (struct change){ at, size, kind };
+		state_tables->changes[state->changed++] = (struct change){ at, size, kind };
 }
 
 static void changes(const void *at, size_t size, const char *why)
@@ -121,7 +121,7 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 SAVES int maps_new(uintptr_t at, size_t size)
 {
 	for (size_t n = state->changed; n-- > state->changed_old;) {
-		const struct change *c = &state->changes[n];
+		const struct change *c = &state_tables->changes[n];
 
 		if (c->kind == CHANGE_MAPPED && at >= (uintptr_t)c->at && size <= c->size &&
 		    at - (uintptr_t)c->at <= c->size - size)
@@ -200,7 +200,7 @@ void maps_undo(size_t mark)
 {
 	MUST(mark <= state->changed && state->changed <= CHANGES_MAX);
 	while (state->changed > mark) {
-		struct change *c = &state->changes[--state->changed];
+		struct change *c = &state_tables->changes[--state->changed];
 
 		if (c->kind == CHANGE_MAPPED || c->kind == CHANGE_SHARED)
 			unmapped(c->at, c->size);
@@ -216,7 +216,7 @@ void maps_commit(void)
 
 	MUST(state->depth == 0);
 	for (size_t n = 0; n < all; n++)
-		if (state->changes[n].kind == CHANGE_UNMAPPED)
-			unmapped(state->changes[n].at, state->changes[n].size);
+		if (state_tables->changes[n].kind == CHANGE_UNMAPPED)
+			unmapped(state_tables->changes[n].at, state_tables->changes[n].size);
 	state->changed = 0;
 }

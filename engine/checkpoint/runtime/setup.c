@@ -118,14 +118,20 @@ int setup(void)
 	return state->ready ? 0 : setup_first();
 }
 
+static void wipe(const uint32_t *page, size_t number)
+{
+	for (size_t n = 0; n < number; n++)
+		if (page[n])
+			memset((void *)(page[n] * 4096ul), 0, 4096);
+}
+
 /* A page that is wiped is not faulted in again. */
 static int wiped_in_place(void)
 {
 	if (state->tag_pages_more)
 		return 0;
-	for (int n = 0; n < TAG_PAGES; n++)
-		if (state->tag_page[n])
-			memset((void *)(state->tag_page[n] * 4096ul), 0, 4096);
+	wipe(state->tag_page, TAG_PAGES_NEAR);
+	wipe(state_tables->tag_page, TAG_PAGES);
 	return 1;
 }
 
@@ -140,6 +146,7 @@ static void given_back(void)
 	MUST(low == 0 && high == 0 && frames == 0);
 	state->tag_pages_more = 0;
 	memset(state->tag_page, 0, sizeof(state->tag_page));
+	memset(state_tables->tag_page, 0, sizeof(state_tables->tag_page));
 }
 
 void tags_wipe(void)

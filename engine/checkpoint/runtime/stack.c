@@ -67,11 +67,12 @@ static int stack_enter(void)
 	for (int n = 0; n < THREADS_MAX; n++) {
 		uintptr_t none = 0;
 
-		if (!__atomic_compare_exchange_n(&state->stack[n].begin, &none, own_stack.low, 0,
-						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&state_tables->stack[n].begin, &none,
+						 own_stack.low, 0, __ATOMIC_RELAXED,
+						 __ATOMIC_RELAXED))
 			continue;
-		state->stack[n].end = own_stack.low + own_stack.room;
-		state->stack[n].calls = &library_calls;
+		state_tables->stack[n].end = own_stack.low + own_stack.room;
+		state_tables->stack[n].calls = &library_calls;
 		if (n >= state->stacks_most)
 			state->stacks_most = n + 1;
 		return n;
@@ -85,16 +86,16 @@ static void stack_leave(void *place)
 	library_called();
 	heap_place = 0;
 	frames_end();
-	state->stack[(intptr_t)place].begin = 0;
+	state_tables->stack[(intptr_t)place].begin = 0;
 	__atomic_fetch_sub(&state->stacks_known, 1, __ATOMIC_RELAXED);
 }
 
 int stack_within(uintptr_t begin, uintptr_t end)
 {
 	for (int n = 0; n < THREADS_MAX; n++) {
-		uintptr_t low = state->stack[n].begin;
+		uintptr_t low = state_tables->stack[n].begin;
 
-		if (low && low < end && state->stack[n].end > begin)
+		if (low && low < end && state_tables->stack[n].end > begin)
 			return 1;
 	}
 	return 0;

@@ -2,6 +2,10 @@
  * What the runtime knows.  It has pages of its own: no region or page of the program's is
  * among them, so going back never changes it.  Written by whoever opens, drops or restores;
  * the log's head by all that save.
+ *
+ * Each process of a server has such pages to itself, once it has written to them.  So what all
+ * write lies in one, with what the seam has and what mve and we tell each other; and in tables what
+ * is used comes together, where a request comes, or lies in pages that nobody touches.
  */
 #ifndef MVE_CHECKPOINT_STATE_H
 #define MVE_CHECKPOINT_STATE_H
@@ -11,6 +15,7 @@
 #include "engine/checkpoint/mve/checkpoint.h"
 #include "engine/checkpoint/runtime/layout.h"
 #include "engine/checkpoint/runtime/stacks.h"
+#include "engine/checkpoint/seam/seam.h"
 
 /* What a function must find as it was, as jump.S writes and reads it. */
 struct jump {
@@ -36,6 +41,7 @@ struct change {
 /* Limit (Checkpoints): pages of tags that are wiped in place when epochs run over.  Beyond: the
  * tags are given back to the kernel. */
 #define TAG_PAGES	1024
+#define TAG_PAGES_NEAR	64
 
 /* Limit (Checkpoints): mappings that processes share.  Beyond: no checkpoint is opened. */
 #define SHARED_MAX	64
@@ -107,32 +113,61 @@ struct state {
 	size_t changed;
 	size_t changed_old;	/* before the newest was opened */
 	struct mve_checkpoint_counts counts;
-	struct level levels[MVE_CHECKPOINT_DEPTH];
-	/* Tables: what each request uses comes first, and in few pages. */
-	uint32_t tag_page[TAG_PAGES];	/* with tags: each in one of two places; 0: none */
-	struct run run[RUNS];
-	struct {
-		uintptr_t begin, end;			/* 0: free */
-		const struct library_calls *calls;
-	} stack[THREADS_MAX];	/* of threads */
+	uint32_t tag_page[TAG_PAGES_NEAR];	/* with tags; 0: none; beside those of the tables */
 	size_t shared;		/* of these places so many had something; more: it is too much */
 	struct {
 		uintptr_t begin, end;			/* 0: free */
 	} share[SHARED_MAX];	/* mappings that processes share */
-	struct change changes[CHANGES_MAX];
 };
 
-extern union state_pages {
-	struct state s;
-	char pages[16 * 4096];
-} checkpoint_state __attribute__((visibility("hidden")));
+struct state_tables {
+	struct run run[RUNS];
+	struct level levels[MVE_CHECKPOINT_DEPTH];
+	struct change changes[CHANGES_MAX];
+	uint32_t tag_page[TAG_PAGES];	/* with tags: each in one of two places; 0: none */
+	struct {
+		uintptr_t begin, end;			/* 0: free */
+		const struct library_calls *calls;
+	} stack[THREADS_MAX];	/* of threads */
+};
 
 _Static_assert(offsetof(struct state, watch) == 5 && offsetof(struct state, called) == 7,
 	       "thunks.S");
-_Static_assert(sizeof(struct state) <= sizeof(union state_pages) &&
-	       sizeof(union state_pages) % 4096 == 0, "pages of its own");
 
-#define state		(&checkpoint_state.s)
+#define ROLLBACK_OFFSET	2048
+#define SEAM_OFFSET	2560
+
+extern union own_pages {
+	struct {
+		struct state state;
+		struct rollback rollback __attribute__((aligned(ROLLBACK_OFFSET)));
+		struct seam seam __attribute__((aligned(512)));
+	};
+	char pages[3 * 4096];
+} checkpoint_own __attribute__((visibility("hidden")));
+
+_Static_assert(offsetof(union own_pages, rollback) == ROLLBACK_OFFSET &&
+	       offsetof(union own_pages, seam) == SEAM_OFFSET, "levels.c gives them names");
+_Static_assert(sizeof(union own_pages) == 3 * 4096, "pages of its own");
+
+extern union tables_pages {
+	struct state_tables t;
+	char pages[16 * 4096];
+} checkpoint_tables __attribute__((visibility("hidden")));
+
+_Static_assert(sizeof(struct state_tables) <= sizeof(union tables_pages) &&
+	       sizeof(union tables_pages) % 4096 == 0, "pages of its own");
+
+#define state		(&checkpoint_own.state)
+#define state_tables	(&checkpoint_tables.t)
+#define seam		(&checkpoint_own.seam)
+#define back		(&checkpoint_own.rollback)
+
+/* The program has accepted it. */
+static inline int is_connection(int fd)
+{
+	return fd >= 0 && fd < SEAM_FDS && seam->accepted[fd / 64] >> fd % 64 & 1;
+}
 
 /* Empty in a child, whoever has made it: libc's handlers of fork hear of libc's own only. */
 extern union process_page {

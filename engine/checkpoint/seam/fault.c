@@ -235,7 +235,7 @@ sighandler_t mve_seam_signal(int sig, sighandler_t handler)
 void faults_watch(void)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
-	stack_t stack = { .ss_sp = seam->stack, .ss_size = sizeof(seam->stack) };
+	stack_t stack = { .ss_sp = seam_tables->stack, .ss_size = sizeof(seam_tables->stack) };
 
 	sigfillset(&action.sa_mask);
 	sigaltstack(&stack, NULL);

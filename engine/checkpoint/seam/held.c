@@ -82,7 +82,7 @@ void held_begin(void)
 
 static struct heard *heard(int fd)
 {
-	return &seam->heard[fd < 0 || fd >= SEAM_FDS ? 0 : fd];
+	return &seam_tables->heard[fd < 0 || fd >= SEAM_FDS ? 0 : fd];
 }
 
 void held_answered(int fd)
@@ -94,7 +94,7 @@ void held_answered(int fd)
 static void learn(void)
 {
 	if (back->refuse)
-		seam->known[seam->knows++ % KNOWN_MAX] = *heard(back->fd);
+		seam_tables->known[seam->knows++ % KNOWN_MAX] = *heard(back->fd);
 }
 
 int held_refuses(int fd, const struct iovec *parts, size_t got, int more)
@@ -109,7 +109,7 @@ int held_refuses(int fd, const struct iovec *parts, size_t got, int more)
 		h->sum = sum_more(h->sum, parts->iov_base, n);
 	}
 	for (unsigned n = 0; n < seam->knows && n < KNOWN_MAX; n++) {
-		if (seam->known[n].sum != h->sum || seam->known[n].size != h->size)
+		if (seam_tables->known[n].sum != h->sum || seam_tables->known[n].size != h->size)
 			continue;
 		answer(fd);
 		held_say(ROLLBACK_KNOWN, NULL);

@@ -21,11 +21,7 @@
 #include "engine/checkpoint/seam/seam.h"
 #include "engine/checkpoint/ways/pages.h"
 
-union seam_pages checkpoint_seam __attribute__((aligned(4096)));
-
-union rollback_pages mve_checkpoint_rollback __attribute__((aligned(4096))) = {
-	.s = { .sign = ROLLBACK_SIGN, .version = ROLLBACK_VERSION }
-};
+union seam_pages checkpoint_seam_tables __attribute__((aligned(4096)));
 
 /* This thread is the owner. */
 static __thread int mine;
@@ -149,7 +145,7 @@ __attribute__((constructor)) static void seam_begin(void)
 	pthread_atfork(at_fork, NULL, in_child);
 	process->has_seam = 1;
 	if (back->held) {
-		back->stack = (uintptr_t)seam->stack + sizeof(seam->stack);
+		back->stack = (uintptr_t)seam_tables->stack + sizeof(seam_tables->stack);
 		back->go = (uintptr_t)held_go;
 		held_begin();
 	} else {
@@ -209,11 +205,11 @@ static void request_shown(const struct iovec *parts, size_t size)
 	back->size = size;
 	if (size <= parts->iov_len)
 		return;
-	back->bytes = (uintptr_t)seam->gathered;
+	back->bytes = (uintptr_t)seam_tables->gathered;
 	back->size = size < GATHERED_MAX ? size : GATHERED_MAX;
 	for (size_t n; at < back->size; at += n, parts++) {
 		n = parts->iov_len < back->size - at ? parts->iov_len : back->size - at;
-		memcpy(seam->gathered + at, parts->iov_base, n);
+		memcpy(seam_tables->gathered + at, parts->iov_base, n);
 	}
 }
 
@@ -235,7 +231,7 @@ static int request(int fd, const struct iovec *parts, size_t size)
 		no_more(mve_checkpoint_why());
 	else
 		back->open = 1;
-	if (state->levels[0].looked)	/* the loop is a library's: it waits unseen */
+	if (state_tables->levels[0].looked)	/* the loop is a library's: it waits unseen */
 		seam->stood = 0;
 	return 0;
 }

@@ -43,9 +43,12 @@ struct seam {
 	unsigned watches;	/* a bit: we have the place of the program's handler, */
 	struct sigaction theirs[DEADLY];	/* which is here */
 	int secret;		/* the request came by a TLS library: no plain answer to it */
-	uint64_t accepted[SEAM_FDS / 64];
 	unsigned knows;		/* requests that were taken back: the next is knows % KNOWN_MAX */
 	uint64_t key;		/* of sums; nobody outside can make two requests with one sum */
+	uint64_t accepted[SEAM_FDS / 64];	/* last, for it begins in the page of the others */
+};
+
+struct seam_tables {
 	struct heard {
 		uint64_t sum, size;
 	} known[KNOWN_MAX], heard[SEAM_FDS];	/* of a connection, since it was answered */
@@ -53,33 +56,17 @@ struct seam {
 	char stack[FAULT_STACK];
 };
 
-/* Pages of its own: nothing here goes back. */
+/* Pages of its own: nothing here goes back.  (`seam`, and `back`, what mve and we tell each other,
+ * whether or not it holds the program, are in runtime/state.h's.) */
 extern union seam_pages {
-	struct seam s;
+	struct seam_tables t;
 	char pages[300 * 4096];
-} checkpoint_seam __attribute__((visibility("hidden")));
+} checkpoint_seam_tables __attribute__((visibility("hidden")));
 
-_Static_assert(sizeof(struct seam) <= sizeof(union seam_pages) &&
+_Static_assert(sizeof(struct seam_tables) <= sizeof(union seam_pages) &&
 	       sizeof(union seam_pages) % 4096 == 0, "pages of its own");
 
-#define seam	(&checkpoint_seam.s)
-
-/* The program has accepted it. */
-static inline int is_connection(int fd)
-{
-	return fd >= 0 && fd < SEAM_FDS && checkpoint_seam.s.accepted[fd / 64] >> fd % 64 & 1;
-}
-
-/* What mve and we tell each other (engine/abi/rollback.h), whether or not it holds the program:
- * which checkpoint is open, and whose. */
-extern union rollback_pages {
-	struct rollback s;
-	char pages[4096];
-} mve_checkpoint_rollback;
-
-_Static_assert(sizeof(struct rollback) <= sizeof(union rollback_pages), "a page of its own");
-
-#define back	(&mve_checkpoint_rollback.s)
+#define seam_tables	(&checkpoint_seam_tables.t)
 
 /* Something has come on a connection, to these parts.  More: of the request that began there.
  * Below 0: it is refused, or, later, taken back; the call that brought it is to fail so. */

@@ -9,7 +9,7 @@
  */
 #include <stddef.h>
 #include "engine/checkpoint/seam/calls.h"
-#include "engine/checkpoint/seam/seam.h"
+#include "engine/checkpoint/runtime/state.h"
 
 /* They are there where the program calls them. */
 int SSL_get_fd(const void *ssl) __attribute__((weak));

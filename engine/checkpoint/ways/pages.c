@@ -104,9 +104,9 @@ static int kernel_begin(void)
 	pages->pagemap = number_high((int)KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/pagemap",
 						   O_RDONLY | O_CLOEXEC));
 	pages->maps = number_high(ranges_open());
-	mve_checkpoint_rollback.s.kernel[0] = pages->uffd;
-	mve_checkpoint_rollback.s.kernel[1] = pages->pagemap;
-	mve_checkpoint_rollback.s.kernel[2] = pages->maps;
+	back->kernel[0] = pages->uffd;
+	back->kernel[1] = pages->pagemap;
+	back->kernel[2] = pages->maps;
 	return pages->pagemap < 0 ? pages->pagemap : pages->maps;
 }
 
@@ -151,7 +151,7 @@ void pages_own(void)
 		ended();
 	begin_anew();
 	for (int n = 0; n < state->depth; n++)
-		if (state->levels[n].looked)
+		if (state_tables->levels[n].looked)
 			lost(ENOTSUP, "the memory of libraries was kept in its leader");
 }
 
@@ -433,13 +433,13 @@ int pages_catch_up(int depth)
 
 	pages_own();
 	for (int n = 0; n < depth; n++)
-		kept |= state->levels[n].looked;
+		kept |= state_tables->levels[n].looked;
 	if (!kept)
 		pages->aside = 0;
 	error = !kept && is_stale() ? renew() : written(kept ? aside_page : copy_page);
 	state->turn++;
 	for (int n = 0; n < depth && !error; n++) {
-		struct level *level = &state->levels[n];
+		struct level *level = &state_tables->levels[n];
 
 		if (level->looked)
 			continue;
@@ -484,6 +484,6 @@ void tags_restore(const struct level *level)
 	}
 	log_undo(level->mark, also);
 	for (int n = 0; n < state->depth; n++)
-		if (state->levels[n].looked_mark > level->mark)
-			state->levels[n].looked_mark = level->mark;
+		if (state_tables->levels[n].looked_mark > level->mark)
+			state_tables->levels[n].looked_mark = level->mark;
 }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/kernel.h"
@@ -19,13 +20,13 @@
 #include "engine/checkpoint/runtime/state.h"
 
 #define PAGE	4096ul
-#define HOLES	5
+#define HOLES	6
 
 extern char __data_start __attribute__((visibility("hidden")));
 extern char _end __attribute__((visibility("hidden")));
 extern char checkpoint_stack[65536] __attribute__((visibility("hidden")));
 
-static char text[256 << 10];
+static char text[256 << 10] __attribute__((aligned(PAGE)));
 
 static struct range pages_of(const void *begin, const void *end)
 {
@@ -39,7 +40,8 @@ static void holes_find(struct range holes[HOLES], int all)
 	heap_bounds(&begin, &top, &end);
 	memset(holes, 0, HOLES * sizeof(*holes));
 	if (all) {
-		holes[0] = pages_of(&checkpoint_state, &checkpoint_state + 1);
+		holes[0] = pages_of(&checkpoint_own, &checkpoint_own + 1);
+		holes[3] = pages_of(&checkpoint_tables, &checkpoint_tables + 1);
 		holes[2] = (struct range){ top, end };
 		holes[1] = pages_of(checkpoint_stack, checkpoint_stack + sizeof(checkpoint_stack));
 	} else {
@@ -47,8 +49,8 @@ static void holes_find(struct range holes[HOLES], int all)
 		holes[1] = (struct range){ begin, end };
 	}
 	for (int n = 0; n < 2; n++)
-		holes[3 + n] = (struct range){ mve_checkpoint_rollback.s.own[n].from,
-					       mve_checkpoint_rollback.s.own[n].to };
+		holes[4 + n] = (struct range){ back->own[n].from,
+					       back->own[n].to };
 }
 
 /* Adds what of a range is in none of the holes from this one on. */
@@ -117,5 +119,6 @@ int ranges_read(struct ranges *to, int maps, int all)
 		*end = '\0';
 		error = line_read(to, line, holes);
 	}
+	KERNEL_3(SYS_madvise, text, sizeof(text), MADV_DONTNEED);
 	return error;
 }

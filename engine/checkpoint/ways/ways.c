@@ -27,8 +27,6 @@ static const struct way ways[] = {
 
 const struct way *way;
 
-static const struct way *named;
-
 /* As the program begins: nginx' workers have no environment. */
 __attribute__((constructor(101))) static void way_find(void)
 {
@@ -36,11 +34,10 @@ __attribute__((constructor(101))) static void way_find(void)
 
 	for (size_t n = 0; n < sizeof(ways) / sizeof(ways[0]); n++)
 		if (!strcmp(ways[n].name, name ? name : "tags"))
-			named = &ways[n];
+			way = &ways[n];
 }
 
 int way_choose(void)
 {
-	way = named;
 	return way ? way->begin() : fail(EINVAL, "MVE_CHECKPOINT_WAY: no such way");
 }
