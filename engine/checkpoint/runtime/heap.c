@@ -585,3 +585,20 @@ int mve_heap_posix_memalign(void **at, size_t align, size_t size)
 	*at = got;
 	return 0;
 }
+
+char *mve_heap_strndup(const char *text, size_t most)
+{
+	size_t size = strnlen(text, most);
+	char *got = mve_heap_malloc(size + 1);
+
+	if (got) {
+		memcpy(got, text, size);
+		got[size] = '\0';
+	}
+	return got;
+}
+
+char *mve_heap_strdup(const char *text)
+{
+	return mve_heap_strndup(text, SIZE_MAX);
+}

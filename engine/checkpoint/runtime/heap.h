@@ -20,6 +20,8 @@ void *mve_heap_memalign(size_t align, size_t size);
 void *mve_heap_aligned_alloc(size_t align, size_t size);
 int mve_heap_posix_memalign(void **at, size_t align, size_t size);
 size_t mve_heap_usable_size(void *at);
+char *mve_heap_strdup(const char *text);
+char *mve_heap_strndup(const char *text, size_t most);
 
 /* interpose.c: of libc's heap. */
 void libc_keeps(void);

@@ -61,6 +61,7 @@ int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *tim
 		   const sigset_t *mask);
 int mve_seam_sigaction(int sig, const struct sigaction *action, struct sigaction *old);
 sighandler_t mve_seam_signal(int sig, sighandler_t handler);
+int mve_seam_siginterrupt(int sig, int interrupts);
 int mve_seam_sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout);
@@ -71,6 +72,8 @@ int mve_seam_seteuid(uid_t user);
 int mve_seam_setreuid(uid_t real, uid_t effective);
 int mve_seam_setresuid(uid_t real, uid_t effective, uid_t saved);
 int mve_seam_chroot(const char *root);
+int mve_seam_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size,
+			 char *service, socklen_t service_size, int flags);
 struct tm *mve_seam_gmtime_r(const time_t *when, struct tm *to);
 pid_t mve_seam_vfork(void);
 long mve_seam_syscall(long number, ...);

@@ -219,18 +219,43 @@ int mve_seam_sigaction(int sig, const struct sigaction *action, struct sigaction
 	return 0;
 }
 
+/* Which signals are to interrupt calls where signal() has set their handler.  libc has its own such
+ * set, which the program's plain bodies know alone. */
+static sigset_t interrupting;
+
 sighandler_t mve_seam_signal(int sig, sighandler_t handler)
 {
-	struct sigaction *its = theirs(sig), action = { .sa_handler = handler,
-							.sa_flags = SA_RESTART };
-	sighandler_t old;
+	struct sigaction action = { .sa_handler = handler }, old;
 
-	if (!its)
+	if (state->plain || handler == SIG_ERR)
 		return signal(sig, handler);
-	old = its->sa_handler;
-	*its = action;
-	return old;
+	sigaddset(&action.sa_mask, sig);
+	if (sigismember(&interrupting, sig) == 0)
+		action.sa_flags = SA_RESTART;
+	return mve_seam_sigaction(sig, &action, &old) ? SIG_ERR : old.sa_handler;
 }
+
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"	/* libc's says to use sigaction */
+int mve_seam_siginterrupt(int sig, int interrupts)
+{
+	struct sigaction action;
+
+	if (state->plain)
+		return siginterrupt(sig, interrupts);
+	if (mve_seam_sigaction(sig, NULL, &action))
+		return -1;
+	seam_written(&interrupting, sizeof(interrupting));
+	if (interrupts) {
+		sigaddset(&interrupting, sig);
+		action.sa_flags &= ~SA_RESTART;
+	} else {
+		sigdelset(&interrupting, sig);
+		action.sa_flags |= SA_RESTART;
+	}
+	return mve_seam_sigaction(sig, &action, NULL);
+}
+#pragma clang diagnostic pop
 
 void faults_watch(void)
 {
