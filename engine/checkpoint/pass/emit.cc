@@ -144,7 +144,7 @@ static bool tags()
 	return options().checks && !options().log;
 }
 
-bool in_line(const Site &s)
+static bool in_line(const Site &s)
 {
 	return !s.length && s.size <= inline_regions * options().region();
 }

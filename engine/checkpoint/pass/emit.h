@@ -11,11 +11,6 @@ using Gates = std::vector<llvm::WeakVH>;
 // `gated`: the function may run where no checkpoint can be open, and there are no tags.
 void emit(const Cluster &cluster, bool gated, Gates &gates, Count &count);
 
-// Whether a site's tags are looked at where it is: it is short.  A long one that is to be zero, as
-// servers make the memory of a request, is looked at by the runtime, which saves what is not zero
-// yet: the rest is not changed.
-bool in_line(const Site &site);
-
 // The runtime is told of atomic stores: it may be memory of several processes.
 void emit_atomics(const Sites &sites);
 // Whether it saves what a check has found: no checkpoint is opened in it.

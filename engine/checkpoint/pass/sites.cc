@@ -41,13 +41,17 @@ static uint64_t bytes(const Instruction &i, Type *type)
 	return i.getModule()->getDataLayout().getTypeStoreSize(type).getFixedValue();
 }
 
+// Of a structure, which is shorter, most is written behind that: it is saved, and needs no checks.
+static const unsigned zeros_regions = 16;
+
 static void from_memory(MemIntrinsic &i, Sites &sites)
 {
 	Site s = site_long(&i, i.getRawDest(), i.getLength());
 	auto *set = dyn_cast<MemSetInst>(&i);
 	auto *value = set ? dyn_cast<ConstantInt>(set->getValue()) : nullptr;
 
-	s.zeros = options().zeros && value && value->isZero() && !in_line(s);
+	s.zeros = options().zeros && value && value->isZero() &&
+		  (s.length || s.size > zeros_regions * options().region());
 	if (s.length || s.size)
 		sites.push_back(s);
 }

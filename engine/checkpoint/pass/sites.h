@@ -17,7 +17,8 @@ struct Site {
 	llvm::Value *length = nullptr;
 	uint64_t align = 1;
 	uint64_t more = 0;	// and so many behind those of the length
-	bool zeros = false;	// it is to be zero, and long: mostly all of it is (emit.h)
+	bool zeros = false;	// it is to be zero, and may be long: the runtime saves what of it
+				// is not zero yet, as servers make the memory of a request
 };
 
 using Sites = std::vector<Site>;

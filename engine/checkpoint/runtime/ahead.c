@@ -14,7 +14,7 @@
  *
  * No tag says whether a region that is saved ahead is written, too.  So hot ones must be saved by
  * a check again as the tags are wiped.  Of a habit goes what a checkpoint has not changed: that is
- * looked for each HABIT_USES checkpoints, and where much was saved besides.
+ * looked for each HABIT_USES checkpoints, and where it has no room for much that was saved besides.
  *
  * Only memory that is always there can be saved ahead: the program's data, its heap, and the second
  * stack of who opens checkpoints.  Where the program shuts a page of these, or unmaps it, all is
@@ -209,7 +209,8 @@ __attribute__((noinline)) static void learn(struct habit *habit)
 		else if (!is_candidate(habit, region, &from) && others < HABIT_MAX)
 			other[others++] = region;
 	}
-	if (others > saved / 4 || habit->uses % HABIT_USES == 0)
+	room = HABIT_MAX - habit->number;
+	if (others > room + saved / 4 || habit->uses % HABIT_USES == 0)
 		weed(habit, entry, saved);
 	room = HABIT_MAX - habit->number;
 	others = others < room ? others : room;
