@@ -186,14 +186,19 @@ const char *company_barred(pid_t pid, bool *passes)
 {
 	struct maps maps = { 0 };
 	const char *why = "its memory cannot be read";
+	int result = maps_read(pid, &maps);
 
-	if (!maps_read(pid, &maps)) {
+	if (!result) {
 		why = maps_barred(pid, &maps);
 		*passes = !why && !planned(pid, &maps);
 		if (*passes)
 			why = "its files are being looked at";
 	} else if (process_over(pid)) {
 		why = NULL;	/* it has ended since it was found: nobody waits for it */
+	} else if (result == -ESRCH) {
+		/* The kernel has taken its memory, and has not said yet that it has ended. */
+		*passes = true;
+		why = "a process of it is about to end";
 	}
 	maps_free(&maps);
 	return why;
