@@ -1,7 +1,7 @@
 // The second analysis follows facts forward through the blocks: "these bytes from this base are
 // checked".  A fact begins at a site; what may open a checkpoint ends all; the definition of its
 // base, come to again by a loop, ends it, too.  At a meeting of ways those hold that hold on each.
-// What was zero and is to be zero is not saved (emit.h), so nothing is known of it.
+// What was zero and is to be zero is not saved (Site::zeros), so nothing is known of it.
 //
 // What was just allocated is checked as the rest: it may have been somebody's when the checkpoint
 // was opened, and have been freed since.
