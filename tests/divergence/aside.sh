@@ -5,4 +5,5 @@
 . "$ROOT/tests/divergence/differs.sh"
 
 together clock_aside reads
+grep -q '"locks_unordered": [1-9]' status.json && fail "locks out of order: $(grep locks_un status.json)"
 echo "aside: ok"

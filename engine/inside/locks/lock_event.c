@@ -17,6 +17,7 @@
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/order.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/replay/follow.h"
@@ -140,6 +141,16 @@ static const struct event *behind_queries(struct wanted *w)
 	return reader_peek(&t->reader);
 }
 
+/* The front is nothing for a lock to wait behind; it is gone. */
+static bool front_drop(struct thread *t, const struct event *e)
+{
+	if (ahead_full(t, e)) {
+		follow_take(t);
+		return true;
+	}
+	return e->kind == EVENT_CALL && rules_given() && rules_drop_front(t);
+}
+
 const struct event *lock_event(struct thread *t, struct lock_call *c)
 {
 	struct wanted w = { t, c, { .kind = WAIT_turn } };
@@ -147,7 +158,7 @@ const struct event *lock_event(struct thread *t, struct lock_call *c)
 
 	do
 		e = follow_event_or(t, lock_may_be_over(c) ? lock_wait_over : NULL, &w);
-	while (e && e->kind == EVENT_CALL && rules_given() && rules_drop_front(t));
+	while (e && front_drop(t, e));
 	t->lock_at = 0;
 	if (!e || !event_looks(e))
 		return e;

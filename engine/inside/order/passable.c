@@ -6,6 +6,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/passable.h"
+#include "engine/inside/replay/follow.h"
 
 bool follow_is_strict(void)
 {
@@ -27,4 +28,9 @@ bool event_is_elastic(const struct event *e)
 bool event_passable(const struct event *e)
 {
 	return event_is_plain(e) && (event_aside(e) || event_is_elastic(e));
+}
+
+bool ahead_full(const struct thread *t, const struct event *e)
+{
+	return t->ahead >> (AHEAD_EVENTS - 1) && event_is_elastic(e);
 }

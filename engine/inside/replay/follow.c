@@ -63,12 +63,6 @@
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/state/ids.h"
 
-/* So many were answered behind this one that nobody will ask for it any more. */
-static bool ahead_full(const struct thread *t, const struct event *e)
-{
-	return t->ahead >> (AHEAD_EVENTS - 1) && event_is_elastic(e);
-}
-
 /* Is the call the leader's next one, behind queries that this version may not make? */
 static bool comes_next(struct thread *t, struct walk *w, long nr)
 {
