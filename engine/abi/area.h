@@ -233,6 +233,7 @@ struct area {
 	uint32_t sites_lost;	/* rows that did not fit */
 	uint32_t newborn;	/* threads that are made, and not yet in a slot */
 	uint32_t filters;	/* seccomp filters of the program's own */
+	uint32_t image_chunks;	/* that a follower reads before it asks for an image; 0: now */
 	uint64_t refused[8];	/* by enum refusal */
 	uint64_t signals_held;	/* signals deferred to a boundary */
 	uint64_t locks_unordered;	/* of a follower: taken where the leader took none */

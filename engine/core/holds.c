@@ -5,9 +5,13 @@
  *
  * The leader does not wait for an image.  Where it finds no room it says in its section that
  * the image is told nothing any more, and looks again.  But where the user has it wait for
- * followers it waits for one that has gone back to its image, too, until that has a further
- * one, or cannot have it: what is read again may have to be read once more.  Who wakes an
- * image first has its cursors stand in the follower's place, says so by the image's new
+ * followers a thread waits for one that has an image to read on in its lane, as on its way that
+ * comes to a further one: else who is a whole ring behind, on a busy machine, could try nothing
+ * again.  Where all of the lane is read others of the follower may stand for what is told there
+ * next, and no image is waited for; nor by who feeds all lanes (`fed`), nor for long where the
+ * follower reads nothing (inside/lanes/full.c); but one that has gone back to its image, until it
+ * has a further one, or cannot have it: what is read again may have to be read once more.  Who
+ * wakes an image first has its cursors stand in the follower's place, says so by the image's new
  * number, and then looks whether it was let go: one of the two sees the other.
  */
 #include "engine/core/holds.h"
@@ -60,14 +64,48 @@ bool version_reads(const struct streams *s, const struct section *own, uint32_t 
 			    &streams_section(s, version)->cursor[index], serial);
 }
 
-/* Its follower is as far behind as it stands. */
-static bool image_needed(const struct streams *s, const struct section *its)
+static uint64_t head_of(const struct section *own, uint32_t index)
 {
-	return s->conduct->when_full == WHEN_FULL_BLOCK &&
-	       __atomic_load_n(&its->needed, __ATOMIC_RELAXED);
+	return __atomic_load_n(&own->lane[index].head, __ATOMIC_RELAXED);
 }
 
-bool images_let_go(const struct streams *s, struct section *own)
+/* Of the lane's full chunks it has one to read. */
+static bool lane_is_behind(const struct streams *s, const struct section *own, uint32_t version,
+			   uint32_t index)
+{
+	const struct lane *l = &own->lane[index];
+	uint32_t full = (uint32_t)(head_of(own, index) / CHUNK_CELLS);
+
+	MUST(version < VERSIONS && index < LANES);
+	return full && __atomic_load_n(&l->readers, __ATOMIC_RELAXED) >> version & 1 &&
+	       version_reads(s, own, version, index,
+			     __atomic_load_n(&l->base, __ATOMIC_RELAXED) + full - 1);
+}
+
+/* It sleeps for what comes next in the lane. */
+static bool is_asleep(const struct section *its, const struct section *own, uint32_t index)
+{
+	return __atomic_load_n(&its->asleep[index], __ATOMIC_RELAXED) ==
+	       asleep_at(head_of(own, index));
+}
+
+/* With an image, of who tells in the lane.  Who sleeps in the middle of an event has no end. */
+static bool image_is_waited_for(const struct streams *s, const struct section *own,
+				uint32_t version, uint32_t index)
+{
+	const struct section *its = streams_section(s, version);
+	bool needed = __atomic_load_n(&its->needed, __ATOMIC_RELAXED);
+
+	if (s->conduct->when_full != WHEN_FULL_BLOCK)
+		return false;
+	if (index == LANES)
+		return needed;
+	if (is_asleep(its, own, index))
+		return needed && CONSUME(cursor_at, &its->cursor[index].at) == head_of(own, index);
+	return needed || lane_is_behind(s, own, version, index);
+}
+
+bool images_let_go(const struct streams *s, struct section *own, uint32_t index)
 {
 	uint32_t bits = streams_followers(s, own);
 	bool any = false;
@@ -76,7 +114,8 @@ bool images_let_go(const struct streams *s, struct section *own)
 		uint32_t v = (uint32_t)__builtin_ctz(bits);
 		const struct section *its = streams_section(s, v);
 
-		if (v >= VERSIONS || !is_told(own, its, v) || image_needed(s, its))
+		if (v >= VERSIONS || !is_told(own, its, v) ||
+		    image_is_waited_for(s, own, v, index))
 			continue;
 		ANNOUNCE(image, &own->unkept[v], LOOK(image, &its->image));
 		any = true;

@@ -10,7 +10,8 @@ bool version_holds(const struct streams *s, const struct section *own, uint32_t 
 /* The version itself has not read it: where its image alone holds it, it is let go for room. */
 bool version_reads(const struct streams *s, const struct section *own, uint32_t version,
 		   uint32_t index, uint32_t serial);
-/* There is no room: no image is told anything any more.  True: one was. */
-bool images_let_go(const struct streams *s, struct section *own);
+/* There is no room for who tells in the lane (LANES: in none yet): no image is told anything any
+ * more that need not be waited for.  True: one was. */
+bool images_let_go(const struct streams *s, struct section *own, uint32_t index);
 
 #endif

@@ -354,7 +354,7 @@ int lane_open(struct streams *s, uint32_t readers)
 {
 	int lane = lane_find(s, readers);
 
-	if (lane < 0 && images_let_go(s, streams_section(s, s->self)))
+	if (lane < 0 && images_let_go(s, streams_section(s, s->self), LANES))
 		lane = lane_find(s, readers);
 	return lane;
 }
@@ -370,7 +370,7 @@ void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 	w->lane = &w->section->lane[index];
 	w->number = chunk_sane(s, w->lane->now) ? w->lane->now : 0;
 	w->head = w->lane->head;
-	w->owes = false;
+	w->owes = w->fed = false;
 	writer_enter(w, (struct event *)chunk_at(w->section, w->number));
 	w->open = NULL;
 }
@@ -380,7 +380,8 @@ static uint32_t chunk_take_back(struct writer *w)
 {
 	uint32_t c = chunk_take(w);
 
-	return c == CHUNK_NONE && images_let_go(w->streams, w->section) ? chunk_take(w) : c;
+	return c == CHUNK_NONE &&
+	       images_let_go(w->streams, w->section, w->fed ? LANES : w->index) ? chunk_take(w) : c;
 }
 
 bool writer_settle(struct writer *w)

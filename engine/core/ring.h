@@ -33,6 +33,7 @@ struct writer {
 	uint8_t *at;		/* where its payload goes on */
 	uint32_t number;	/* of the chunk: `now` of the lane may be anything */
 	bool owes;		/* a spare chunk, see writer_settle */
+	bool fed;		/* by one thread, as all lanes of a recording (holds.c) */
 };
 
 struct reader {

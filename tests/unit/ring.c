@@ -2,6 +2,7 @@
  * The ring's two sides, one step at a time: events of every size, room and who has
  * it, lanes and their lives, streams that go on in another version's.
  */
+#include "engine/core/holds.h"
 #include "tests/unit/ring.h"
 
 TestSuite(ring, .init = set_up, .timeout = 30);
@@ -603,4 +604,39 @@ Test(ring, reopened)
 	cr_assert_eq(lane_open(&view[SLOW], ~0u), 1);
 	writer_attach(&next, &view[SLOW], 1);
 	tell_many(&next, 3 * EVENTS);
+}
+
+/* So is that of one that still has to read: on its way it comes to a further one. */
+Test(ring, image_of_one_behind_is_waited_for)
+{
+	struct section *its = streams_section(&(struct streams){ conduct, FAST }, FAST);
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+	uint64_t read;
+
+	conduct->following = BIT(FAST);
+	conduct->when_full = WHEN_FULL_BLOCK;
+	its->kept[0] = its->cursor[0];
+	its->image = 3;
+	while (tell(&w, 0))
+		;
+	take_from_to(&r, 0, read = 2 * EVENTS);
+	cr_assert_not(tell(&w, 0));
+	its->kept[0] = its->cursor[0];
+	its->image = 4;
+	while (tell(&w, 0))
+		;
+	cr_assert_neq(lead->unkept[FAST], 4);
+	cr_assert_geq(told, read + (CHUNKS - 1) * EVENTS);
+	cr_assert_not(images_let_go(&view[LEADER], lead, 0));
+	its->asleep[0] = asleep_at(lead->lane[0].head);
+	its->needed = 1;
+	cr_assert(images_let_go(&view[LEADER], lead, 0), "half of an event is told");
+	its->asleep[0] = its->needed = 0;
+	its->image = 6;
+	cr_assert(images_let_go(&view[LEADER], lead, LANES), "a thread that is just made");
+	its->image = 5;
+	take_from_to(&r, read, told);
+	cr_assert(tell(&w, 0), "all of the lane is read");
+	cr_assert_eq(lead->unkept[FAST], 5);
 }

@@ -10,6 +10,7 @@
 #include <linux/time.h>
 
 #include "engine/abi/waits.h"
+#include "engine/core/holds.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -17,9 +18,11 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/full.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 
 struct full {
 	uint64_t waited;	/* only as long as it looked: it may have been stopped meanwhile */
+	uint64_t still;		/* of that, since somebody has made room last */
 	uint32_t change, words;
 	struct word word[VERSIONS];
 };
@@ -84,6 +87,25 @@ static void full_see(const struct writer *w, struct full *f)
 		word_see(f, streams_section(w->streams, (uint32_t)__builtin_ctz(bits)));
 }
 
+static bool words_differ(const struct full *f)
+{
+	for (uint32_t i = 0; i < f->words; i++)
+		if (__atomic_load_n(f->word[i].at, __ATOMIC_RELAXED) != f->word[i].seen)
+			return true;
+	return false;
+}
+
+/* A follower may stand for what would be told next, while what its image holds is read already. */
+static void full_still(struct writer *w, struct full *f, uint64_t ns)
+{
+	f->still = words_differ(f) ? 0 : f->still + ns;
+	if (f->still < wait_limit(WAIT_image))
+		return;
+	if (images_let_go(w->streams, w->section, LANES))
+		wait_note(WAIT_image, f->still, true);
+	f->still = 0;
+}
+
 /* True: it has been waited for long enough. */
 static bool full_wait(struct writer *w, struct full *f)
 {
@@ -94,7 +116,9 @@ static bool full_wait(struct writer *w, struct full *f)
 	words_sleep(f->word, f->words, f->change, PAUSE_LAST_NS);
 	ns = clock_ns(CLOCK_MONOTONIC) - since;
 	__atomic_fetch_add(&w->section->waited_ns, ns, __ATOMIC_RELAXED);
-	f->waited += ns < PAUSE_LAST_NS ? ns : PAUSE_LAST_NS;
+	ns = ns < PAUSE_LAST_NS ? ns : PAUSE_LAST_NS;
+	f->waited += ns;
+	full_still(w, f, ns);
 	return f->waited / 1000000 >= c->full_ms &&
 	       (c->when_full == WHEN_FULL_DROP || !monitor_alive());
 }

@@ -33,8 +33,7 @@
 #define SLEEP_S		1	/* then it looks whether there is a monitor */
 
 static uint32_t tried;		/* the last image that this process was asked for */
-static uint32_t chunks_left;	/* to be read before the next image; 0: now, */
-static uint32_t events_left;	/* or after so many events, for it was refused */
+static uint32_t events_left;	/* before it is asked again, for it was refused */
 
 /*
  * Those that are our children, each until it is collected: the one that is kept when another is
@@ -208,6 +207,12 @@ static bool put_off(struct thread *t)
 	return left;
 }
 
+/* Of all its processes: the image that they have together holds the ring for all. */
+static uint32_t *chunks_left(void)
+{
+	return &((struct area *)boot.area)->image_chunks;
+}
+
 static void image_ask(struct thread *t, uint32_t chunks)
 {
 	static uint32_t refused;
@@ -216,12 +221,12 @@ static void image_ask(struct thread *t, uint32_t chunks)
 	MUST(chunks);
 	refused = again ? refused + (refused < REFUSED_MOST) : 0;
 	events_left = refused ? 1u << refused : 0;
-	chunks_left = again ? 0 : chunks;
+	__atomic_store_n(chunks_left(), again ? 0 : chunks, __ATOMIC_RELAXED);
 }
 
 void image_read(struct thread *t)
 {
-	uint32_t chunks = images()->chunks, left = __atomic_load_n(&chunks_left, __ATOMIC_RELAXED);
+	uint32_t chunks = images()->chunks, left = __atomic_load_n(chunks_left(), __ATOMIC_RELAXED);
 
 	if (chunks && left - 1 >= chunks && put_off(t))
 		return;
@@ -230,9 +235,9 @@ void image_read(struct thread *t)
 		return;
 	/* Two may count the last one: it is due then, too. */
 	if (left - 1 < chunks)
-		__atomic_fetch_sub(&chunks_left, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(chunks_left(), 1, __ATOMIC_RELAXED);
 	else
 		image_ask(t, chunks);
-	if (!__atomic_load_n(&chunks_left, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(chunks_left(), __ATOMIC_RELAXED))
 		t->reader.cursor->counted = 0;
 }

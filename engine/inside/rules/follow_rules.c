@@ -193,13 +193,16 @@ static bool more_wait(struct thread *t, unsigned n, unsigned limit_ms)
 
 	for (;;) {
 		uint32_t seen = change_now();
+		struct reader r = t->reader;
 
+		r.head = CONSUME(lane_head, &r.from->lane[r.index].head);
 		if (sight_peek(t, n))
 			return true;
 		if (now_ms() >= until || t->reader.broken ||
 		    streams.conduct->ended >> t->reader.cursor->source & 1)
 			return false;
-		change_wait(seen, sleep);
+		/* The leader may have no room for it but what our image holds. */
+		lane_rest(&r, seen, (struct also){ 0 }, sleep);
 		sleep = sleep * 2 < PAUSE_IDLE_NS ? sleep * 2 : PAUSE_IDLE_NS;
 	}
 }

@@ -247,6 +247,7 @@ static enum outcome lane_begin(struct feeder *f, const struct log_frame *frame)
 		f->calls[frame->lane] = 0;
 	}
 	writer_attach(&f->writer[frame->lane], &f->streams, frame->lane);
+	f->writer[frame->lane].fed = true;
 	return FRAME_FED;
 }
 

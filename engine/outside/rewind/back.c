@@ -165,6 +165,8 @@ static void image_wake(struct version *v)
 		return;
 	}
 	copies_move(v);
+	/* What differs is to be met again before there is another. */
+	v->area->image_chunks = words->chunks;
 	words->copy = rw->last;
 	words->tries++;
 	rewind_word_set(&words->wake, image);

@@ -372,7 +372,7 @@ static bool memory_have(struct work *w, bool needed)
 
 	if (w->memory < chunks_in_memory(w->s->m->conduct) || memory_withdraw(w))
 		return true;
-	if (needed && images_let_go(&w->streams, own))
+	if (needed && images_let_go(&w->streams, own, LANES))
 		memory_withdraw(w);
 	return needed;
 }
