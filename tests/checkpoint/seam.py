@@ -14,7 +14,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAID = "a request was taken back"
-TAKEN_BACK = ["null", "abort", "overflow", "libc"]
+TAKEN_BACK = ["null", "abort", "overflow", "libc", "length"]
 
 # Who dies, and what is said.
 REFUSED = [("sent", "it had sent something"), ("file", "it had sent something"),
@@ -120,6 +120,18 @@ def mixed(how, bugs):
     server.end()
 
 
+def over():
+    """Megabytes are written, so for a while they are in memory."""
+    server = Server()
+    peer = server.connect()
+    for n in range(5):
+        spoil(server, "over")
+        server.add(peer, n)
+    if server.said().count(SAID) != 5:
+        raise SystemExit(f"over: said {server.said()!r}")
+    server.end()
+
+
 def refused(bug, words, how="first", seam="1"):
     server = Server(how, seam)
     server.add(server.connect(), 5)
@@ -175,6 +187,7 @@ def main():
     mixed("moved", TAKEN_BACK[:2])
     mixed("regains", TAKEN_BACK)
     mixed("handles", TAKEN_BACK)
+    over()
     for bug in TAKEN_BACK:
         refused(bug, "the handler ran", "handles", seam="")
     for bug in ("sent", "abort_sent"):

@@ -57,6 +57,7 @@ static char *scratch;
 static int loop, listener, spare;
 static int *volatile nowhere;
 static volatile long turns;
+static volatile size_t below = -10;
 static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, waits = PTHREAD_COND_INITIALIZER;
 static int waiting, moves, regains, tally;
@@ -142,6 +143,19 @@ static void overflow(struct peer *peer)
 	for (int n = 0; n < 4000; n++)
 		scratch[n] = 'o';
 	*nowhere = 1;
+}
+
+static void length(struct peer *peer)
+{
+	memcpy(scratch, peer->line, below);
+}
+
+/* As far as there is anything of the program's. */
+static void over(struct peer *peer)
+{
+	(void)peer;
+	for (volatile char *to = (volatile char *)&list;; to++)
+		*to = 'o';
 }
 
 static void in_libc(struct peer *peer)
@@ -362,6 +376,7 @@ static const struct {
 	int spoils;
 } bugs[] = {
 	{ "null", null, 1 }, { "abort", stop, 1 }, { "overflow", overflow, 1 },
+	{ "length", length, 1 }, { "over", over, 1 },
 	{ "libc", in_libc, 1 }, { "deep", deep, 1 }, { "sent", sent, 1 }, { "abort_sent", stop_sent, 1 }, { "closed", closed, 1 },
 	{ "waited", waited, 1 }, { "handler", handler, 1 }, { "sealed", sealed, 1 },
 	{ "thread", thread, 1 }, { "opened", opened, 1 }, { "file", file, 1 },

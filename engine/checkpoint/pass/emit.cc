@@ -200,6 +200,8 @@ static std::string save_of(const Site &s)
 
 	if (s.zeros)
 		return name + "zeros_at";
+	if (s.most)
+		return name + "most_at";
 	if (in_line(s) && in_one_region(s))
 		return name + "at";
 	bool word = in_line(s) && is_word(s) && s.size > 2;
@@ -215,7 +217,7 @@ static bool is_place(const Site &s)
 static void range_save(IRBuilder<> &b, const Site &s)
 {
 	std::string name = save_of(s);
-	bool has_size = s.zeros || StringRef(name).contains("range");
+	bool has_size = s.zeros || s.most || StringRef(name).contains("range");
 	bool whole = s.length || is_place(s) || !tags();
 	Value *at = whole ? address(b, s, s.base) : s.base;
 

@@ -25,7 +25,8 @@ static bool follows(const Site &range, const Site &site)
 {
 	auto *end = dyn_cast<GetElementPtrInst>(site.base);
 
-	return range.length && !range.zeros && !site.length && end && end->getNumIndices() == 1 &&
+	return range.length && !range.zeros && !range.most && !site.length && end &&
+	       end->getNumIndices() == 1 &&
 	       end->getSourceElementType()->isIntegerTy(8) &&
 	       end->getPointerOperand() == range.pointer && *end->idx_begin() == range.length &&
 	       site.offset == (int64_t)range.more && site.size <= word_most;

@@ -15,6 +15,7 @@ struct Length {
 	Kind kind;
 	unsigned first, second, number;
 	const char *function;
+	bool most = false;
 };
 
 struct Row {
@@ -24,10 +25,11 @@ struct Row {
 };
 
 #define ARG(n)			Length{Kind::arg, n, 0, 0, nullptr}
+#define MOST(n)			Length{Kind::arg, n, 0, 0, nullptr, true}
 #define PRODUCT(n, m, k)	Length{Kind::product, n, m, k, nullptr}
 #define FIXED(n)		Length{Kind::fixed, 0, 0, n, nullptr}
 #define STRING(n)		Length{Kind::asked, n, 0, 0, "mve_known_string"}
-#define LEN_AT(n)		Length{Kind::asked, n, 0, 0, "mve_known_at"}
+#define LEN_AT(n)		Length{Kind::asked, n, 0, 0, "mve_known_at", true}
 #define WHOLE			Length{Kind::asked, ~0u, 0, 0, "mve_known_whole"}
 
 static const Row rows[] = {
@@ -186,7 +188,7 @@ Ranges known_ranges(CallBase &call)
 		Value *pointer = call.getArgOperand(row->argument);
 		Value *length = length_of(b, *row, call);
 		length = b.CreateSelect(b.CreateIsNull(pointer), b.getInt64(0), length);
-		ranges.push_back({pointer, length});
+		ranges.push_back({pointer, length, row->length.most});
 	}
 	return ranges;
 }

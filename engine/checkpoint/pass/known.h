@@ -9,6 +9,7 @@
 
 struct Range {
 	llvm::Value *pointer, *length;
+	bool most = false;	// no more than that is written
 };
 
 using Ranges = std::vector<Range>;

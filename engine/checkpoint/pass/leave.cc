@@ -1,7 +1,8 @@
 // The second analysis follows facts forward through the blocks: "these bytes from this base are
 // checked".  A fact begins at a site; what may open a checkpoint ends all; the definition of its
 // base, come to again by a loop, ends it, too.  At a meeting of ways those hold that hold on each.
-// What was zero and is to be zero is not saved (Site::zeros), so nothing is known of it.
+// What was zero and is to be zero is not saved (Site::zeros), and of what is perhaps written only
+// what is there (Site::most), so nothing is known of these.
 //
 // What was just allocated is checked as the rest: it may have been somebody's when the checkpoint
 // was opened, and have been freed since.
@@ -108,7 +109,7 @@ Facts::Facts(Function &f, const Sites &sites, const Quiet &q) : quiet(q)
 
 	if (options().dominated)
 		for (const Site &s : sites)
-			if (!s.length && s.size && !s.zeros)
+			if (!s.length && s.size && !s.zeros && !s.most)
 				add(s.at, {s.base, s.offset, s.offset + (int64_t)s.size});
 	ReversePostOrderTraversal<Function *> order(&f);
 	while (changed) {

@@ -42,7 +42,12 @@ static uint64_t bytes(const Instruction &i, Type *type)
 }
 
 // Of a structure, which is shorter, most is written behind that: it is saved, and needs no checks.
-static const unsigned zeros_regions = 16;
+static const unsigned long_regions = 16;
+
+static bool may_be_long(const Site &s)
+{
+	return s.length || s.size > long_regions * options().region();
+}
 
 static void from_memory(MemIntrinsic &i, Sites &sites)
 {
@@ -50,8 +55,7 @@ static void from_memory(MemIntrinsic &i, Sites &sites)
 	auto *set = dyn_cast<MemSetInst>(&i);
 	auto *value = set ? dyn_cast<ConstantInt>(set->getValue()) : nullptr;
 
-	s.zeros = options().zeros && value && value->isZero() &&
-		  (s.length || s.size > zeros_regions * options().region());
+	s.zeros = options().zeros && value && value->isZero() && may_be_long(s);
 	if (s.length || s.size)
 		sites.push_back(s);
 }
@@ -146,6 +150,7 @@ static void from_call(CallBase &call, Sites &sites, Count &count)
 	ranges.insert(ranges.end(), objects.begin(), objects.end());
 	for (auto &range : ranges) {
 		Site s = site_long(&call, range.pointer, range.length);
+		s.most = range.most && may_be_long(s);
 		if (s.length || s.size)
 			sites.push_back(s);
 	}

@@ -19,6 +19,8 @@ struct Site {
 	uint64_t more = 0;	// and so many behind those of the length
 	bool zeros = false;	// it is to be zero, and may be long: the runtime saves what of it
 				// is not zero yet, as servers make the memory of a request
+	bool most = false;	// no more than that is written, and it may be long: the runtime
+				// knows where it ends
 };
 
 using Sites = std::vector<Site>;

@@ -45,9 +45,6 @@ struct habit {
 _Static_assert(2 * HABITS * sizeof(struct habit) <= HABITS_BYTES &&
 	       PAGE % sizeof(struct habit) == 0, "their place");
 
-extern char __data_start __attribute__((visibility("hidden")));
-extern char _end __attribute__((visibility("hidden")));
-
 /* --- what is hot -------------------------------------------------------------------------- */
 
 /* Of several regions that have one place here only the last is known: it does no harm. */

@@ -254,11 +254,14 @@ static void spans_give(struct span *span)
 	trim();
 }
 
-/* A thread that stands in the heap has it as it was. */
+/* A thread that stands in the heap has it as it was.  What was used is the word of a program that
+ * has failed: it may have written there, too. */
 void heap_trim(uintptr_t used)
 {
 	if (!heap.begin)
 		return;
+	if ((char *)used > heap.end)
+		used = (uintptr_t)heap.end;
 	if ((char *)used > heap.used)
 		heap.used = (char *)used;
 	if (heap.used - heap.top <= (long)HEAP_KEPT)

@@ -23,6 +23,7 @@
 #include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
+#include "engine/checkpoint/seam/seam.h"
 #include "engine/checkpoint/ways/undo.h"
 #include "engine/checkpoint/ways/ways.h"
 
@@ -118,6 +119,55 @@ IN_LINE int is_new(uintptr_t at)
 	return at - state->heap_new < state->heap_room || (state->changed && maps_new(at, 1));
 }
 
+/* No program has anything there: it is the program's fault, in each sense. */
+#define NOWHERE	(~0ul)
+
+IN_LINE void touch(uintptr_t at)
+{
+	(void)*(volatile const char *)at;
+}
+
+static const struct {
+	const void *begin;
+	size_t size;
+} own[] = {
+	{ &checkpoint_own, sizeof(checkpoint_own) },
+	{ &checkpoint_tables, sizeof(checkpoint_tables) },
+	{ &checkpoint_seam_tables, sizeof(checkpoint_seam_tables) },
+	{ checkpoint_stack, sizeof(checkpoint_stack) },
+};
+
+SAVES uintptr_t own_next(uintptr_t at)
+{
+	uintptr_t next = (uintptr_t)&_end;
+
+	for (size_t n = 0; n < sizeof(own) / sizeof(own[0]); n++) {
+		uintptr_t begin = (uintptr_t)own[n].begin;
+
+		if (begin + own[n].size > at && begin < next)
+			next = begin > at ? begin : at;
+	}
+	return next;
+}
+
+/* What goes back must not be what takes it back.  So who runs over an array's end and comes here
+ * faults, as in the tags; but a handler may stand on a stack of ours, and needs nothing saved. */
+SAVES __attribute__((noinline)) static int own_spared(uintptr_t at)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	for (size_t n = 0; n < sizeof(own) / sizeof(own[0]); n++) {
+		uintptr_t begin = (uintptr_t)own[n].begin;
+
+		if (at - begin >= own[n].size)
+			continue;
+		if (here - begin >= own[n].size)
+			touch(NOWHERE);
+		return 1;
+	}
+	return 0;
+}
+
 IN_LINE void save(uintptr_t at, uintptr_t in_long)
 {
 	uintptr_t region = at & -REGION;
@@ -125,6 +175,8 @@ IN_LINE void save(uintptr_t at, uintptr_t in_long)
 	size_t n;
 
 	if (was >= epoch || (state->shared && maps_shared(at)))
+		return;
+	if (is_data(at) && own_spared(at))
 		return;
 	if (state->undo) {
 		undo_save(region);
@@ -167,9 +219,20 @@ IN_LINE void save_one_of(uintptr_t at, size_t size)
 		mve_checkpoint_save((const void *)at);
 }
 
+/* A length that is none (below 0, as it was meant) faults here, as it does where it is written to:
+ * nothing was saved yet, and nothing written. */
+IN_LINE uintptr_t range_end(uintptr_t at, size_t size)
+{
+	uintptr_t end = at + size;
+
+	if (size >= LONG)
+		touch(end < at ? NOWHERE : end - 1);
+	return end;
+}
+
 SAVES __attribute__((noinline)) static void mve_checkpoint_save_regions(const void *at, size_t size)
 {
-	uintptr_t region = (uintptr_t)at & -REGION, end = (uintptr_t)at + size;
+	uintptr_t region = (uintptr_t)at & -REGION, end = range_end((uintptr_t)at, size);
 
 	for (; region < end; region += REGION)
 		if (*(volatile uint8_t *)tag_of(region) < state->epoch)
@@ -181,6 +244,12 @@ SAVES void mve_checkpoint_save_range(const void *at, size_t size)
 {
 	if (size && state->epoch)
 		mve_checkpoint_save_regions(at, size);
+}
+
+SAVES void mve_checkpoint_save_most(const void *at, size_t size)
+{
+	if (state->epoch)
+		mve_checkpoint_save_range(at, size < LONG ? size : known_most((uintptr_t)at, size));
 }
 
 typedef uint64_t words __attribute__((vector_size(64), aligned(1)));
@@ -199,7 +268,7 @@ IN_LINE int is_zero(uintptr_t at, uintptr_t end)
 /* What is not saved keeps its tag: a later store to it has a check of its own. */
 SAVES __attribute__((used)) static void mve_checkpoint_save_zeros(uintptr_t at, size_t size)
 {
-	uintptr_t end = at + size, next;
+	uintptr_t end = range_end(at, size), next;
 
 	for (; state->epoch && at < end; at = next) {
 		next = (at & -REGION) + REGION;
@@ -269,7 +338,9 @@ __attribute__((naked)) void mve_checkpoint_save_range_at(void)
 		"jz 2f\n\t"
 		"mov mve_checkpoint_epoch(%%rip), %%al\n\t"
 		"mov %%r11, %%rcx\n\t"
-		"lea -1(%%r11, %%r10), %%rdx\n\t"
+		"lea -1(%%r11), %%rdx\n\t"
+		"add %%r10, %%rdx\n\t"
+		"jc 3f\n\t"			/* its end lies before it */
 		"shr %0, %%rcx\n\t"
 		"shr %0, %%rdx\n"
 		"1:\tcmp %%al, %c1(%%rcx)\n\t"
@@ -291,6 +362,12 @@ __attribute__((naked)) void mve_checkpoint_save_range_at(void)
 __attribute__((naked)) void mve_checkpoint_save_zeros_at(void)
 {
 	__asm__(KEEPING("mov %%r11, %%rdi\n\tmov %%r10, %%rsi\n\t", mve_checkpoint_save_zeros)
+		: : : "memory");
+}
+
+__attribute__((naked)) void mve_checkpoint_save_most_at(void)
+{
+	__asm__(KEEPING("mov %%r11, %%rdi\n\tmov %%r10, %%rsi\n\t", mve_checkpoint_save_most)
 		: : : "memory");
 }
 

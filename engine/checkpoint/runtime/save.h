@@ -29,6 +29,11 @@ void mve_checkpoint_save_range_at(void);
  * saved. */
 void mve_checkpoint_save_zeros_at(void);
 
+/* The same where no more than this is written, but any number may be said: as far as what lies
+ * there goes. */
+SAVES void mve_checkpoint_save_most(const void *at, size_t size);
+void mve_checkpoint_save_most_at(void);
+
 /* A region was saved whose tag is of the epoch before: HOT, if it is hot (ahead.c). */
 SAVES uintptr_t ahead_hot(uintptr_t region);
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include "engine/checkpoint/mve/checkpoint.h"
 #include "engine/checkpoint/runtime/layout.h"
+#include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/seam/seam.h"
 
@@ -212,11 +213,28 @@ void log_trim(void);	/* the log is empty, and its pages go back to the kernel */
 void log_stack(uintptr_t low, uintptr_t sp, uintptr_t end);
 void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes));
 
+/* The first byte from here on, in the program's data, that is none of the program's: the runtime's
+ * own, or the end. */
+SAVES uintptr_t own_next(uintptr_t at);
+
+/* The program's data. */
+extern char __data_start __attribute__((visibility("hidden")));
+extern char _end __attribute__((visibility("hidden")));
+extern char checkpoint_stack[65536] __attribute__((visibility("hidden")));
+
+static inline int is_data(uintptr_t at)
+{
+	return at - (uintptr_t)&__data_start < (size_t)(&_end - &__data_start);
+}
+
 /* ahead.c: how many entries are to be saved ahead, whose addresses it writes into the log; they are
  * saved; this can no longer be read. */
 size_t ahead_choose(void);
 void ahead_save(void);
 void ahead_forget(const void *at, size_t size);
+
+/* known.c: of so many bytes at most, how many there are that may be written. */
+SAVES size_t known_most(uintptr_t at, size_t size);
 
 /* All tags are of no epoch. */
 void tags_wipe(void);

@@ -38,7 +38,7 @@ static __attribute__((noinline)) void save(const void *at, size_t size)
 	if (way->all)
 		mve_checkpoint_touch(at, size);
 	else
-		mve_checkpoint_save_range(at, size);
+		mve_checkpoint_save_most(at, size);
 }
 
 /* The kernel is about to write there. */

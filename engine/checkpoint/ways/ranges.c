@@ -22,10 +22,6 @@
 #define PAGE	4096ul
 #define HOLES	6
 
-extern char __data_start __attribute__((visibility("hidden")));
-extern char _end __attribute__((visibility("hidden")));
-extern char checkpoint_stack[65536] __attribute__((visibility("hidden")));
-
 static char text[256 << 10] __attribute__((aligned(PAGE)));
 
 static struct range pages_of(const void *begin, const void *end)
