@@ -1,11 +1,14 @@
 /*
  * What requests write again and again is saved as the checkpoint is opened. It goes back as the
- * rest does, whether or not it is written this time; what can no longer be read is let alone.
+ * rest does, whether or not it is written this time; what can no longer be read is let alone, and
+ * what is another thread's own.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <mve/checkpoint.h>
 
 #define CHECK(cond)	do { \
@@ -127,8 +130,65 @@ static void every_other(void)
 	free(block[0]);
 }
 
+/* A thread that has opened checkpoints, and has an array on its stack, writes there while another
+ * one's is open. */
+#define ARRAY	9000
+
+static int turn_of[2][2];
+
+static void hand_over(int from)
+{
+	char byte = 'b';
+
+	CHECK(write(turn_of[!from][1], &byte, 1) == 1);
+	CHECK(read(turn_of[from][0], &byte, 1) == 1);
+}
+
+static __attribute__((noinline)) void array_fill(char *array, char with)
+{
+	for (size_t n = 0; n < ARRAY; n += 300)
+		array[n] = with;
+}
+
+static void *has_array(void *unused)
+{
+	char array[ARRAY];
+
+	for (int n = 0; n < 40; n++) {
+		CHECK(mve_checkpoint_open() == 0);
+		array_fill(array, (char)n);
+		CHECK(mve_checkpoint_drop() == 0);
+	}
+	hand_over(1);
+	array_fill(array, 'a');
+	hand_over(1);
+	for (size_t n = 0; n < sizeof(array); n += 300)
+		CHECK(array[n] == 'a');
+	return unused;
+}
+
+static void two_threads(void)
+{
+	pthread_t made;
+	char byte;
+	int got;
+
+	CHECK(pipe(turn_of[0]) == 0 && pipe(turn_of[1]) == 0);
+	CHECK(pthread_create(&made, NULL, has_array, NULL) == 0);
+	CHECK(read(turn_of[0][0], &byte, 1) == 1);
+	got = mve_checkpoint_open();
+	CHECK(got >= 0);
+	if (got == 0) {
+		hand_over(0);
+		mve_checkpoint_restore();
+	}
+	CHECK(write(turn_of[1][1], &byte, 1) == 1);
+	CHECK(pthread_join(made, NULL) == 0);
+}
+
 int main(void)
 {
+	two_threads();
 	every_other();
 	char *heap_before = malloc(4096);
 

@@ -109,12 +109,19 @@ __attribute__((preserve_most)) void mve_checkpoint_frame_end(void *given)
 		end((struct frame *)given - 1);
 }
 
+/* What another thread, who opened the last ones, has here is its own: it is not saved ahead. */
+void frames_opener(void)
+{
+	if (state->frames_place != own.begin)
+		state->forgets = 1;
+	state->frames_place = own.begin;
+}
+
 void frames_save(struct level *level)
 {
 	level->frames_live = state->frames_live;
 	level->frames_top = own.top;
 	level->frames_low = own.low;
-	state->frames_place = own.begin;
 	if (state->depth == 0 || lowest() < state->frames_live)
 		state->frames_live = lowest();
 }

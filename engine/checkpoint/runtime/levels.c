@@ -89,6 +89,7 @@ static void outermost(const struct jump *jump)
 
 	state->stack_room = end - state->stack_low;
 	state->stacks = 0;
+	frames_opener();
 	log_begin();
 	if (state->last == EPOCH_LAST)
 		trim();

@@ -68,6 +68,9 @@ __attribute__((preserve_most)) void mve_checkpoint_frame_end(void *given);
 void frames_begin(int place);
 void frames_end(void);
 
+/* The calling thread opens the outermost one. */
+void frames_opener(void);
+
 /* The newest checkpoint's, for who opens it, and goes back to it. */
 struct level;
 void frames_save(struct level *level);
