@@ -7,6 +7,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 using namespace llvm;
 
@@ -75,6 +76,38 @@ static void from_scatter(IntrinsicInst &i, Sites &sites)
 	}
 }
 
+// Of lanes that lie together those from the first that is on to the last: where others would be
+// there may be no memory.  Packed: those that are on, one behind the other.
+static void from_lanes(IntrinsicInst &i, Value *pointer, Value *value, Value *on, bool packed,
+		       Sites &sites)
+{
+	auto *lanes = cast<FixedVectorType>(on->getType());
+	IRBuilder<> b(&i);
+	Value *size = b.getInt64(bytes(i, value->getType()) / lanes->getNumElements());
+	Value *mask = b.CreateZExt(b.CreateBitCast(on, b.getIntNTy(lanes->getNumElements())),
+				   b.getInt64Ty());
+	Value *count = b.CreateUnaryIntrinsic(Intrinsic::ctpop, mask);
+
+	if (!packed) {
+		Value *first = b.CreateBinaryIntrinsic(Intrinsic::cttz, mask, b.getFalse());
+		Value *above = b.CreateBinaryIntrinsic(Intrinsic::ctlz, mask, b.getFalse());
+		Value *all = b.CreateSub(b.CreateSub(b.getInt64(64), above), first);
+		count = b.CreateSelect(b.CreateIsNull(mask), mask, all);
+		pointer = b.CreatePtrAdd(pointer, b.CreateMul(first, size));
+	}
+	Site s = site(&i, pointer, 0, 1);
+	s.length = b.CreateMul(count, size);
+	sites.push_back(s);
+}
+
+// A lane is on whose sign is set.
+static Value *signs(IntrinsicInst &i, Value *mask)
+{
+	IRBuilder<> b(&i);
+
+	return b.CreateICmpSLT(mask, Constant::getNullValue(mask->getType()));
+}
+
 static bool writes_nothing(Intrinsic::ID id)
 {
 	switch (id) {
@@ -103,14 +136,29 @@ static const uint64_t va_list_bytes = 24;
 static void from_intrinsic(IntrinsicInst &i, Sites &sites, Count &count)
 {
 	switch (i.getIntrinsicID()) {
-	case Intrinsic::masked_store: {
-		// Lanes that are off may lie where nothing is mapped: asked of the run time.
-		Site s = site(&i, i.getArgOperand(1), bytes(i, i.getArgOperand(0)->getType()), 1);
-		s.length = ConstantInt::get(Type::getInt64Ty(i.getContext()), s.size);
-		s.size = 0;
-		sites.push_back(s);
+	case Intrinsic::masked_store:
+		from_lanes(i, i.getArgOperand(1), i.getArgOperand(0), i.getArgOperand(3), false,
+			   sites);
 		return;
-	}
+	case Intrinsic::masked_compressstore:
+		from_lanes(i, i.getArgOperand(1), i.getArgOperand(0), i.getArgOperand(2), true,
+			   sites);
+		return;
+	case Intrinsic::x86_avx_maskstore_pd:
+	case Intrinsic::x86_avx_maskstore_pd_256:
+	case Intrinsic::x86_avx_maskstore_ps:
+	case Intrinsic::x86_avx_maskstore_ps_256:
+	case Intrinsic::x86_avx2_maskstore_d:
+	case Intrinsic::x86_avx2_maskstore_d_256:
+	case Intrinsic::x86_avx2_maskstore_q:
+	case Intrinsic::x86_avx2_maskstore_q_256:
+		from_lanes(i, i.getArgOperand(0), i.getArgOperand(2), signs(i, i.getArgOperand(1)),
+			   false, sites);
+		return;
+	case Intrinsic::x86_sse2_maskmov_dqu:
+		from_lanes(i, i.getArgOperand(2), i.getArgOperand(0), signs(i, i.getArgOperand(1)),
+			   false, sites);
+		return;
 	case Intrinsic::masked_scatter:
 		from_scatter(i, sites);
 		return;
@@ -128,12 +176,19 @@ static void from_intrinsic(IntrinsicInst &i, Sites &sites, Count &count)
 		count.unseen++;
 }
 
-// Each operand in memory may be written: programs declare as inputs what they exchange.
-static void from_asm(CallBase &call, Sites &sites)
+// Each operand in memory may be written: programs declare as inputs what they exchange.  What is
+// written by a pointer in a register is not known.
+static void from_asm(CallBase &call, Sites &sites, Count &count)
 {
+	bool any = false;
+
 	for (unsigned n = 0; n < call.arg_size(); n++)
 		if (Type *type = call.getParamElementType(n))
 			sites.push_back(site(&call, call.getArgOperand(n), bytes(call, type), 1));
+		else
+			any |= call.getArgOperand(n)->getType()->isPointerTy();
+	if (any && call.mayWriteToMemory())
+		count.unseen++;
 }
 
 static void from_call(CallBase &call, Sites &sites, Count &count)
@@ -143,7 +198,7 @@ static void from_call(CallBase &call, Sites &sites, Count &count)
 		return;
 	}
 	if (call.isInlineAsm()) {
-		from_asm(call, sites);
+		from_asm(call, sites, count);
 		return;
 	}
 	Ranges ranges = known_ranges(call), objects = known_objects(call);
