@@ -20,10 +20,13 @@ struct Length {
 
 struct Row {
 	const char *name;
-	unsigned argument;
+	unsigned argument;	// and, with `each`, those behind it
 	Length length;
 };
 
+static const unsigned each = 0x100;
+
+#define EACH(n)			(each | (n))
 #define ARG(n)			Length{Kind::arg, n, 0, 0, nullptr}
 #define MOST(n)			Length{Kind::arg, n, 0, 0, nullptr, true}
 #define PRODUCT(n, m, k)	Length{Kind::product, n, m, k, nullptr}
@@ -144,7 +147,7 @@ static Value *wide(IRBuilder<> &b, Value *v)
 	return b.CreateZExtOrTrunc(v, b.getInt64Ty());
 }
 
-static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call)
+static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call, Value *pointer)
 {
 	const Length &l = row.length;
 
@@ -158,20 +161,17 @@ static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call)
 	case Kind::fixed:
 		return b.getInt64(l.number);
 	case Kind::asked:
-		return asked(b, l, call.getArgOperand(l.first == ~0u ? row.argument : l.first));
+		return asked(b, l, l.first == ~0u ? pointer : call.getArgOperand(l.first));
 	}
 	llvm_unreachable("a kind of length");
 }
 
 static bool fits(const Row &row, const CallBase &call)
 {
-	unsigned most = std::max({row.argument, row.length.first == ~0u ? 0 : row.length.first,
-				  row.length.second});
+	unsigned most = std::max({row.argument & ~each, row.length.second,
+				  row.length.first == ~0u ? 0 : row.length.first});
 
-	if (most >= call.arg_size())
-		return false;
-	Value *pointer = call.getArgOperand(row.argument);
-	return pointer->getType()->isPointerTy() && !isa<ConstantPointerNull>(pointer);
+	return most < call.arg_size();
 }
 
 Ranges known_ranges(CallBase &call)
@@ -183,12 +183,17 @@ Ranges known_ranges(CallBase &call)
 		return ranges;
 	IRBuilder<> b(&call);
 	for (const Row *row : *found) {
-		if (!fits(*row, call))
-			continue;
-		Value *pointer = call.getArgOperand(row->argument);
-		Value *length = length_of(b, *row, call);
-		length = b.CreateSelect(b.CreateIsNull(pointer), b.getInt64(0), length);
-		ranges.push_back({pointer, length, row->length.most});
+		unsigned n = row->argument & ~each;
+		unsigned end = row->argument & each ? call.arg_size() : n + 1;
+
+		for (; fits(*row, call) && n < end; n++) {
+			Value *pointer = call.getArgOperand(n);
+			if (!pointer->getType()->isPointerTy() || isa<ConstantPointerNull>(pointer))
+				continue;
+			Value *length = length_of(b, *row, call, pointer);
+			length = b.CreateSelect(b.CreateIsNull(pointer), b.getInt64(0), length);
+			ranges.push_back({pointer, length, row->length.most});
+		}
 	}
 	return ranges;
 }
