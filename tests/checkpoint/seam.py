@@ -19,6 +19,7 @@ TAKEN_BACK = ["null", "abort", "overflow", "libc", "length"]
 # Who dies, and what is said.
 REFUSED = [("sent", "it had sent something"), ("file", "it had sent something"),
            ("spliced", "it had sent something"), ("closed", "it had closed a descriptor"),
+           ("fclosed", "it had closed a descriptor"), ("ranged", "it had closed a descriptor"),
            ("waited", "it had gone on to wait"), ("selected", "it had gone on to wait"),
            ("polled", "it had gone on to wait"), ("handler", "it came in a handler"),
            ("sealed", "mapped at a fixed place"), ("thread", "in another thread"),

@@ -212,6 +212,19 @@ static void closed(struct peer *peer)
 	*nowhere = 1;
 }
 
+/* Its own connection, by others' ways. */
+static void fclosed(struct peer *peer)
+{
+	fclose(fdopen(peer->fd, "r+"));
+	*nowhere = 1;
+}
+
+static void ranged(struct peer *peer)
+{
+	close_range(peer->fd, peer->fd, 0);
+	*nowhere = 1;
+}
+
 static void waited(struct peer *peer)
 {
 	struct epoll_event event;
@@ -378,6 +391,7 @@ static const struct {
 	{ "null", null, 1 }, { "abort", stop, 1 }, { "overflow", overflow, 1 },
 	{ "length", length, 1 }, { "over", over, 1 },
 	{ "libc", in_libc, 1 }, { "deep", deep, 1 }, { "sent", sent, 1 }, { "abort_sent", stop_sent, 1 }, { "closed", closed, 1 },
+	{ "fclosed", fclosed, 1 }, { "ranged", ranged, 1 },
 	{ "waited", waited, 1 }, { "handler", handler, 1 }, { "sealed", sealed, 1 },
 	{ "thread", thread, 1 }, { "opened", opened, 1 }, { "file", file, 1 },
 	{ "spliced", spliced, 1 }, { "selected", selected, 1 }, { "polled", polled, 1 },

@@ -173,6 +173,27 @@ int mve_seam_close(int fd)
 	return close(fd);
 }
 
+/* What else is closed so changes nothing that a request would miss: a file of its own, mostly. */
+static void gone_if_connection(int fd)
+{
+	if (is_connection(fd))
+		gone(fd);
+}
+
+int mve_seam_fclose(FILE *file)
+{
+	gone_if_connection(fileno(file));
+	return fclose(file);
+}
+
+int mve_seam_close_range(unsigned first, unsigned last, int flags)
+{
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		for (unsigned fd = first; fd <= last && fd < SEAM_FDS; fd++)
+			gone_if_connection((int)fd);
+	return close_range(first, last, flags);
+}
+
 /* Another number of a connection is one, too. */
 static int also(int from, int fd)
 {

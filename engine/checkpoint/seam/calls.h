@@ -29,6 +29,8 @@ int mve_seam_SSL_shutdown(void *ssl);
 int mve_seam_accept(int fd, struct sockaddr *from, socklen_t *size);
 int mve_seam_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
 int mve_seam_close(int fd);
+int mve_seam_fclose(FILE *file);
+int mve_seam_close_range(unsigned first, unsigned last, int flags);
 int mve_seam_dup(int from);
 int mve_seam_dup2(int from, int to);
 int mve_seam_dup3(int from, int to, int flags);
