@@ -305,6 +305,7 @@ static bool is_runtimes(struct thread *t, const struct lock_call *c)
 static long lock_ask(struct thread *t, struct lock_call *c)
 {
 	const struct event *e = lock_event(t, c);
+	long answer;
 
 	if (!e && !t->following) {
 		c->result = 0;
@@ -316,7 +317,9 @@ static long lock_ask(struct thread *t, struct lock_call *c)
 	}
 	if (e && !(lock_kind_fits(e, c->kind) && lock_is_same(t, c, e)))
 		e = t->lock_at || t->ahead ? NULL : lock_behind_locks(t, c);
-	return e ? lock_answer(t, c, e) : lock_unordered(t, c);
+	answer = e ? lock_answer(t, c, e) : lock_unordered(t, c);
+	again_leave(t);
+	return answer;
 }
 
 long lock_ask_now(struct thread *t, struct lock_call *c)

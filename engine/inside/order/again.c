@@ -5,6 +5,10 @@
  * can, and one that sleeps until it looks again is a while behind.  So they take their events in
  * the order of the numbers first; then each when the others have done what they took before,
  * too; then some of them are put off, for what differs so as well.
+ *
+ * What a thread found of a clock's second that another wrote down meanwhile no number tells, where
+ * its leader's had no processor just then, and was not waited for (lanes/tick.c).  It finds the old
+ * one; in the next three tries the new one.
  */
 #include <asm/unistd.h>
 #include <linux/time.h>
@@ -14,6 +18,7 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/order/order.h"
+#include "engine/inside/order/order_tick.h"
 
 enum again { AGAIN_PUT_OFF, AGAIN_NUMBERS, AGAIN_STEPS, AGAIN_WAYS };
 
@@ -46,4 +51,10 @@ void again_met(struct thread *t, uint64_t seq)
 	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&
 		 tries % AGAIN_WAYS == AGAIN_STEPS)
 		order_wait_while(t, seq, order_others_busy, WAIT_again);
+}
+
+void again_left(struct thread *t)
+{
+	if (t->following && image_tries() / AGAIN_WAYS % 2)
+		order_tick_first(t);
 }

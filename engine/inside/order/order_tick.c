@@ -105,6 +105,24 @@ void order_tick(struct thread *t, const struct event *e)
 	t->ticking = clock;
 }
 
+static const struct thread *others_second(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o = others_to_tick(t, seq);
+
+	return o ? o : others_tick(t, seq);
+}
+
+void order_tick_first(struct thread *t)
+{
+	struct reader ahead = t->reader;
+	const struct event *e = reader_peek(&ahead);
+
+	while (e && e->kind == EVENT_EDGE)
+		e = reader_next(&ahead);
+	if (e && e->flags & EVENT_TICK && !(e->flags & EVENT_CLOCK) && !t->ticking)
+		order_wait_while(t, e->seq, others_second, WAIT_again);
+}
+
 void order_tick_over(struct thread *t)
 {
 	if (t->ticking)

@@ -37,6 +37,7 @@
 #include "engine/inside/order/apart.h"
 #include "engine/inside/order/baton.h"
 #include "engine/inside/order/follow_signal.h"
+#include "engine/inside/order/order.h"
 #include "engine/inside/order/passable.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
@@ -322,12 +323,15 @@ long follow_call(struct thread *t, long nr)
 {
 	uint64_t args[CALL_ARGS];
 	struct walk w;
+	long result;
 
 	if (t->faulting)
 		fault_look(t);
 	nr = call_walk(t, &w, args, nr);
 	w.room = room_before(&w);
-	return w.desc && step_aliases(&w) ? follow_kept(t, w, nr) : follow_walked(t, w, nr);
+	result = w.desc && step_aliases(&w) ? follow_kept(t, w, nr) : follow_walked(t, w, nr);
+	again_leave(t);
+	return result;
 }
 
 static long follow_walked(struct thread *t, struct walk w, long nr)
