@@ -77,6 +77,17 @@ int mve_seam_chroot(const char *root);
 int mve_seam_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size,
 			 char *service, socklen_t service_size, int flags);
 struct tm *mve_seam_gmtime_r(const time_t *when, struct tm *to);
+/* libstdc++'s, of a list (lists.c). */
+struct list_link {
+	struct list_link *next, *prev;
+};
+
+void mve_seam_list_hook(struct list_link *link, struct list_link *next);
+void mve_seam_list_unhook(struct list_link *link);
+void mve_seam_list_transfer(struct list_link *next, struct list_link *first,
+			    struct list_link *last);
+void mve_seam_list_reverse(struct list_link *head);
+void mve_seam_list_swap(struct list_link *one, struct list_link *other);
 pid_t mve_seam_vfork(void);
 long mve_seam_syscall(long number, ...);
 int mve_seam_system(const char *command);
