@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <ucontext.h>
 
 /* For calls of other libraries (tls.c).  What is about to be written; a connection is about to be
  * answered; something has come on one that was accepted: what the call is to return. */
@@ -76,6 +77,8 @@ int mve_seam_setresuid(uid_t real, uid_t effective, uid_t saved);
 int mve_seam_chroot(const char *root);
 int mve_seam_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size,
 			 char *service, socklen_t service_size, int flags);
+int mve_seam_setcontext(const ucontext_t *to);
+int mve_seam_swapcontext(ucontext_t *from, const ucontext_t *to);
 struct tm *mve_seam_gmtime_r(const time_t *when, struct tm *to);
 /* libstdc++'s, of a list (lists.c). */
 struct list_link {
