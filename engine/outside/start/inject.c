@@ -297,7 +297,8 @@ static void plan_use(struct injection *in, const struct map *m, struct plan *p, 
 	}
 	MUST(in->want->tier == TIER_PATCH);
 	if (dynamic && is_program(in, m) && !p->go) {
-		in->boot.near_program = own;
+		if (own.len)	/* a mapping without calls needs none */
+			in->boot.near_program = own;
 		room = &none;
 	}
 	paused = calls_pause(in, m);
