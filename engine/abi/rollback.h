@@ -16,6 +16,7 @@
 #define ROLLBACK_NAME		"mve_checkpoint_rollback"
 /* The runtime's own calls, which are no business of a twin's: from here on. */
 #define ROLLBACK_KERNEL		"mve_checkpoint_kernel"
+#define ROLLBACK_KERNEL_END	3	/* bytes: it ends by the call, and a ret */
 
 #define ROLLBACK_SIGN		0x6b63616265766dull	/* "mveback" */
 #define ROLLBACK_VERSION	4u

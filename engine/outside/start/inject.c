@@ -442,6 +442,20 @@ static void runtime_note(struct injection *in)
 	}
 }
 
+/* Made several times in each request, by code that nobody copies: it gets its jump at once, so that
+ * children and threads have it, too. */
+static void checkpoints_patch(struct injection *in, const struct map *m, uint64_t call)
+{
+	struct board_room *room = &in->boot.near_program;
+	bool paused = room->len && calls_pause(in, m);
+
+	if (room->len && !patch_site(in->r.pid, in->r.memory, call, room)) {
+		in->sum.patched++;
+		in->sum.trapped--;
+	}
+	calls_resume(in, paused);
+}
+
 /* The runtime of checkpoints: its calls are each version's own. */
 static void checkpoints_note(struct injection *in)
 {
@@ -461,6 +475,7 @@ static void checkpoints_note(struct injection *in)
 			continue;
 		b->rollback = r.contract;
 		++*in->want->rollbacks;
+		checkpoints_patch(in, m, r.kernel.to - ROLLBACK_KERNEL_END);
 	}
 }
 
