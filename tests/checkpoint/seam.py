@@ -139,6 +139,8 @@ def refused(bug, words, how="first", seam="1"):
     peer = server.connect()
     peer.sendall(bug.encode() + b"\n")
     server.died(signal.SIGABRT if bug.startswith("abort") else signal.SIGSEGV, words)
+    if SAID in server.said():
+        raise SystemExit(f"{bug}: it was taken back and was not: {server.said()!r}")
 
 
 def sent_by_another():

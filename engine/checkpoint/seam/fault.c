@@ -196,7 +196,6 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 	seam->sig = sig;
 	if (!why) {
-		seam_say("a request was taken back: SIG", sigabbrev_np(sig));
 		mve_checkpoint_restore();
 		back->open = 0;
 		why = mve_checkpoint_why();

@@ -191,6 +191,8 @@ static int taken_back(void)
 	}
 	if (back->held)
 		held_undone();
+	else
+		seam_say("a request was taken back: SIG", sigabbrev_np(seam->sig));
 	KERNEL_4(SYS_rt_sigprocmask, SIG_SETMASK, &seam->mask, NULL, MASK_BYTES);
 	errno = ECONNRESET;
 	return -1;
