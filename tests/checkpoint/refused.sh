@@ -65,6 +65,10 @@ for how in -static -static-pie -no-pie -fno-pie; do
 	says "position independent" sh -c "! '$cc' $how one.c -o other"
 done
 says "no such flag" sh -c "! '$cc' -mve-nonsense one.c"
+says "no such flag" sh -c "! '$cc' -mve-region=63 one.c"
+for what in address undefined,thread memory; do
+	says "shadow" sh -c "! '$cc' -fsanitize=$what one.c"
+done
 says "undefined reference to .mve_checkpoint_region_64" sh -c "'$cc' -mve-region=64 -c one.c &&
 	! '$cc' one.o -o other"
 echo "refused: ok"
