@@ -12,6 +12,9 @@
  * that change places, as they are freed in the order they were allocated in, is in one request's
  * and not in the next one's; and a protocol may have requests by twos.
  *
+ * What writes other memory each time (another key, another file) has nothing new to tell of most
+ * requests: of a habit that has had HABIT_USES checkpoints two running of LEARN_USES are learnt of.
+ *
  * No tag says whether a region that is saved ahead is written, too.  So hot ones must be saved by
  * a check again as the tags are wiped.  Of a habit goes what a checkpoint has not changed: that is
  * looked for each HABIT_USES checkpoints, and where it has no room for much that was saved besides.
@@ -31,6 +34,7 @@
 
 #define HOT_RUN		8
 #define HABIT_USES	64
+#define LEARN_USES	8
 #define PAGE		4096ul
 
 struct habit {
@@ -63,7 +67,10 @@ SAVES uintptr_t ahead_hot(uintptr_t region)
 	now.epoch = state->epoch;
 	now.number += now.number < HOT_RUN;
 	*run = now;
-	return now.number == HOT_RUN ? HOT : 0;
+	if (now.number < HOT_RUN)
+		return 0;
+	state->hotter = 1;
+	return HOT;
 }
 
 /* They have to show it again: the next checkpoint saves none of them ahead. */
@@ -226,13 +233,21 @@ static void forget(void)
 	state->forgotten++;
 }
 
+static int is_to_learn(const struct habit *habit)
+{
+	if (habit->uses % HABIT_USES == 0)
+		return 1;
+	return state->head > state->ahead &&
+	       (state->hotter || habit->uses < HABIT_USES || habit->uses % LEARN_USES < 2);
+}
+
 size_t ahead_choose(void)
 {
 	struct habit *habit = habit_of(state->habit);
 
 	if (state->forgets)
 		forget();
-	else if (state->head > state->ahead || habit->uses % HABIT_USES == 0)
+	else if (is_to_learn(habit))
 		learn(habit);
 	else
 		habit->candidates = 0;
@@ -241,6 +256,7 @@ size_t ahead_choose(void)
 	if (state->last == EPOCH_LAST)
 		habits_trim();
 	state->doubts = 0;
+	state->hotter = 0;
 	state->habit = next_name();
 	habit = habit_of(state->habit);
 	habit->uses++;

@@ -88,6 +88,7 @@ struct state {
 	uint8_t called;		/* library.h: since the seam has put it out */
 	uint8_t forgets;	/* what is saved ahead: it cannot be read */
 	uint8_t doubts;		/* what is hot: the tags were wiped under the last checkpoint */
+	uint8_t hotter;		/* something has become hot under the last checkpoint */
 	uint8_t plain;		/* seam/bodies.c: why functions' plain bodies run: an errno */
 	int depth;
 	uint64_t serial;	/* of what the log holds now: older entries are none */
