@@ -9,6 +9,7 @@ crash	it crashes of that
 image_gone, image_stopped, killed	its image, or it, is killed or stopped
 again	its image is killed: there is another, without a line
 forked, forks_lead, collected	of several processes: goes back, leads, leaves no copy behind
+unkept	the ring has had no room for its image: that is reported, and why it was not tried
 always	it is another program, as it says at a line: that is reported, and how often tried
 """
 import json
@@ -16,6 +17,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -33,14 +35,14 @@ def fail(why):
 
 
 class Session:
-    def __init__(self, name, threads, differs=0, shared=False, forks=False, ring="64M"):
+    def __init__(self, name, threads, differs=0, shared=False, forks=False, ring="64M", more=()):
         self.name = f"rewind-{name}-{os.getpid()}"
         word = [f"{BIN}/rewound", str(threads), "0"] + (["shared"] * shared or ["forks"] * forks)
         follower = " ".join([f"{BIN}/{FOLLOWER}", word[1], str(differs)] + word[3:])
         self.words = open(f"{self.name}.err", "w+")
         self.mve = subprocess.Popen(
             [MVE, "run", "-n", self.name, "--rewind", str(TIMES), "--ring", ring,
-             "-f", follower, "--", *word],
+             *more, "-f", follower, "--", *word],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, text=True, bufsize=1)
         self.at = int(self.mve.stdout.readline().split()[-1], 16)
         self.lines = 0
@@ -53,9 +55,12 @@ class Session:
         if not said.startswith(f"line {self.lines} by ") or not said.endswith(": 0\n"):
             fail(f"the leader says {said!r}")
 
-    def follower(self):
+    def status(self):
         out = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True, text=True)
-        f = json.loads(out.stdout)["versions"][1]
+        return json.loads(out.stdout)
+
+    def follower(self):
+        f = self.status()["versions"][1]
         self.began |= {f["pid"], f["rewind"]["image"]} - {0}
         return f
 
@@ -159,6 +164,34 @@ def always(threads):
     if f"tried {TIMES} times" not in f["why"]:
         fail(f["why"])
     print(f"  reported after {time.monotonic() - begin:.2f} s", file=sys.stderr)
+    s.end()
+
+
+def unkept(threads):
+    s = Session("unkept", threads, ring="1M", more=("--full-ms", "20000"))
+    s.line()
+    f = s.wait(lambda f: has_read(f) and f["rewind"]["image"])
+    os.kill(f["pid"], signal.SIGSTOP)
+    over = threading.Event()
+
+    def lines():
+        while not over.is_set():
+            s.line()
+    telling = threading.Thread(target=lines, daemon=True)
+    telling.start()
+    while not s.status()["ring"]["waits"]:
+        time.sleep(0.05)
+    over.set()
+    s.poke(f["pid"])
+    os.kill(f["pid"], signal.SIGCONT)
+    telling.join(20)
+    f = s.wait(lambda f: f["role"] == "ended")
+    if f["verdicts"] != {"diverged": 1} or f["rewind"]["rewinds"]:
+        fail(json.dumps(f, indent=1))
+    if f["why"] != "diverged, not tried again: the ring had no room for its image":
+        fail(f["why"])
+    if subprocess.run([MVE, "report", s.name], capture_output=True).returncode:
+        fail("no report")
     s.end()
 
 
@@ -327,7 +360,8 @@ def kill(pid):
         pass
 
 
-CASES = {"once": once, "locks": locks, "shared": shared, "always": always, "forked": forked,
+CASES = {"once": once, "locks": locks, "shared": shared, "always": always, "unkept": unkept,
+         "forked": forked,
          "forks_lead": forks_lead, "collected": collected, "crash": crash,
          "again": again, "image_gone": image_gone, "image_stopped": image_stopped, "killed": killed}
 

@@ -266,13 +266,15 @@ static enum policy policy_of(const struct version *v, enum verdict verdict)
 static void verdict_stop(struct version *v, enum verdict verdict, const struct request *r)
 {
 	enum policy policy = policy_of(v, verdict);
-	char path[REPORT_PATH], why[WHY_MAX] = "", fault[WHY_MAX], tried[32] = "";
+	char path[REPORT_PATH], why[WHY_MAX] = "", fault[WHY_MAX], tried[64] = "";
 
 	MUST(v->index != v->monitor->leader && version_lives(v));
 	rules_word(&v->area->slot[r->slot], fault, sizeof(fault));
 	report_write(v, verdict, r, path, sizeof(path));
 	if (rewind_tried(v, r) > 1)
 		snprintf(tried, sizeof(tried), ", tried %u times", rewind_tried(v, r));
+	else if (rewind_has_lost(v))
+		strcpy(tried, ", not tried again: the ring had no room for its image");
 	if (policy == POLICY_ALARM)
 		hook_run(v, v->options->alarm, path);
 	if (policy == POLICY_PROMOTE &&

@@ -70,9 +70,14 @@ static void go_back(struct version *v)
 	rewind_state_begin(v, REWIND_ENDS, END_MS);
 }
 
+bool rewind_has_lost(const struct version *v)
+{
+	return v->rewind.image && !cursors_are_kept(v, v->rewind.image);
+}
+
 bool rewind_try(struct version *v, const struct request *r)
 {
-	if (!may_go_back(v) ||
+	if (!may_go_back(v) || rewind_has_lost(v) ||
 	    (r->args[0] != VERDICT_DIVERGED && r->args[0] != VERDICT_CRASHED) || !met_count(v, r))
 		return false;
 	race_note(v, r);
@@ -104,8 +109,7 @@ int64_t order_lost(struct version *v, const struct request *r)
 
 	if (rw->disordered || (r->args[2] == LOSS_LOCK && !is_same_program(v)))
 		return -EPERM;
-	if (!may_go_back(v) || held_any(v->monitor, v, REQ_VERDICT) ||
-	    !cursors_are_kept(v, rw->image))
+	if (!may_go_back(v) || held_any(v->monitor, v, REQ_VERDICT) || rewind_has_lost(v))
 		return -EAGAIN;
 	if (++rw->lost > v->monitor->options->rewind) {
 		rw->disordered = true;

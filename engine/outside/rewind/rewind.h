@@ -10,6 +10,8 @@ void rewind_word_set(uint32_t *word, uint32_t value);
 int64_t rewind_serve(struct version *v, const struct request *r);
 /* The follower differs: true: it will try again, and the verdict is none yet. */
 bool rewind_try(struct version *v, const struct request *r);
+/* The ring has had no room for the image that it keeps. */
+bool rewind_has_lost(const struct version *v);
 /* It has tried again, and differs where it did: it need not wait for what the leader does. */
 bool rewind_is_again(const struct version *v, const struct request *r);
 /* How often the event was met at which it differs, once rewind_try() has said no. */
