@@ -200,7 +200,8 @@ def mire(client, name, folder):
         expect(time.monotonic() < limit, "the worker does not begin")
         time.sleep(0.05)
     for _ in range(8):
-        expect(client.ask("exec") == "0", "the server cannot start a program")
+        status = client.ask("exec")
+        expect(status == "0", f"the server cannot start a program: {status}")
         expect(run(name, "status").returncode == 0, "mve status has no answer")
         time.sleep(0.1)
     open(f"{folder}/DONE", "w").close()
