@@ -7,6 +7,7 @@
 #include <linux/time.h>
 
 #include "engine/inside/calls/special.h"
+#include "engine/inside/gate/above.h"
 /* Before host.h: what its copies are. */
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
@@ -25,13 +26,10 @@ long clock_call(struct thread *t, long nr);
 
 typedef long vdso_fn(uint64_t, uint64_t, uint64_t);
 
-/*
- * Clocks that the kernel's vDSO reads.  For any other it makes a call, which is
- * held as every call is: not from in here.
- */
-#define VDSO_CLOCKS	(1u << CLOCK_REALTIME | 1u << CLOCK_MONOTONIC |			\
-			 1u << CLOCK_MONOTONIC_RAW | 1u << CLOCK_REALTIME_COARSE |	\
-			 1u << CLOCK_MONOTONIC_COARSE | 1u << CLOCK_BOOTTIME | 1u << CLOCK_TAI)
+_Static_assert(VDSO_CLOCKS ==
+	       (1u << CLOCK_REALTIME | 1u << CLOCK_MONOTONIC | 1u << CLOCK_MONOTONIC_RAW |
+		1u << CLOCK_REALTIME_COARSE | 1u << CLOCK_MONOTONIC_COARSE | 1u << CLOCK_BOOTTIME |
+		1u << CLOCK_TAI), "those of a kernel of today");
 
 static INLINE bool vdso_reads(const struct frame *f, long nr)
 {
@@ -108,13 +106,6 @@ static INLINE long clock_read(struct thread *t, long nr, struct clock_room *room
 		return serve_special(t, nr);
 	t->answered = 1;
 	return clock_vdso(&t->frame, which, room);
-}
-
-/* The second that was read; of no use where the program did not want it. */
-static INLINE uint32_t clock_said(long nr, long result, const struct clock_room *room)
-{
-	return nr == __NR_time ? (uint32_t)result :
-				 (uint32_t)room->of[nr == __NR_clock_gettime][0];
 }
 
 #endif

@@ -14,6 +14,18 @@
 #define ABOVE_CHILD	24
 #define ABOVE_FAILED	32
 
+/* A clock that is read on the program's stack (vdso.S): offsets in struct clock_call. */
+#define CLOCK_ARG	0
+#define CLOCK_VALUE	16
+#define CLOCK_SIZE	40	/* with the return address, a multiple of 16 */
+#define CLOCK_LONG	1	/* nothing has been told of it: through the gate */
+
+/*
+ * Clocks that the kernel's vDSO reads, as bits of their numbers.  For any other it makes a call,
+ * which is held as every call is: not from in here.
+ */
+#define VDSO_CLOCKS	0x8f3
+
 #ifndef __ASSEMBLER__
 #include "engine/inside/gate/thread.h"
 
@@ -44,6 +56,25 @@ _Static_assert(offsetof(struct above, call) == ABOVE_CALL &&
 	       offsetof(struct above, signal) == ABOVE_SIGNAL &&
 	       offsetof(struct above, child) == ABOVE_CHILD &&
 	       offsetof(struct above, failed) == ABOVE_FAILED, "as gate.S has them");
+
+struct clock_call {
+	uint64_t arg[2];	/* the program's */
+	uint64_t value[2];	/* what was read */
+	uint64_t pad;
+};
+
+_Static_assert(offsetof(struct clock_call, arg) == CLOCK_ARG &&
+	       offsetof(struct clock_call, value) == CLOCK_VALUE &&
+	       sizeof(struct clock_call) == CLOCK_SIZE, "as vdso.S has it");
+
+/*
+ * Tells what has been read, on the program's stack: 0, CLOCK_LONG, or the address of what is
+ * still to be called, on ours.
+ */
+typedef uint64_t told_clock(struct clock_call *c);
+/* By the function of the vDSO, those that read a time. */
+extern told_clock *told_clocks[3];
+
 #endif
 
 #endif

@@ -253,7 +253,6 @@
 	call	*(%rdx,%rcx,8)
 	test	%eax, %eax
 	js	slow_asked
-	jnz	dispatched
 	call_in_place_asked \ask_name, \offset
 	.cfi_restore_state
 	.balign 16

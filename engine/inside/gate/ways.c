@@ -25,6 +25,7 @@ static bool hushable[SLOT_CALLS], hushed;
 uint8_t quiet_on;
 struct row_calls row_calls;
 row_told **told_calls;
+told_clock *told_clocks[3];
 struct above above;
 
 static const uint16_t known_calls[] = {

@@ -45,7 +45,6 @@ void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask, boo
 enum asked {
 	ASKED_LONG = -1,	/* by dispatch() */
 	ASKED_MAKE,		/* it makes it in place */
-	ASKED_DONE,		/* nothing: it was answered, and written down */
 };
 
 /* Why calls on the told way are looked at beforehand, as bits; */

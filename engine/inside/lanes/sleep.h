@@ -9,6 +9,8 @@
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 
+struct lock_call;
+
 extern struct streams streams;
 
 /*
@@ -50,6 +52,8 @@ void lane_wake(const struct section *s, uint32_t lane);
 
 /* Something is to be done for who sleeps, or is no longer asleep. */
 void sleepers_meet(struct thread *t);
+/* The same, for what has been told on the program's stack, which is all of it: 0. */
+long sleepers_told(struct thread *t, struct lock_call *c);
 
 /* Behind each event: mostly there is one reader, who is as it was at the last event. */
 static INLINE bool sleepers_differ(const struct thread *t)

@@ -65,8 +65,8 @@ static INLINE uint32_t tick_set(uint32_t key)
 }
 
 /*
- * The place, and the thread, have read this very second before, and no clock has ticked: so
- * it is with nearly all that read one.  Else tick_begins() says what has.
+ * The place, and the thread, have read this very second before, and no clock has ticked, or it
+ * is one that does not: so it is with nearly all that read one.  Else tick_begins() says what has.
  */
 static INLINE bool tick_is_none(const struct thread *t, const struct walk *w, long nr,
 				uint32_t second)
@@ -75,8 +75,10 @@ static INLINE bool tick_is_none(const struct thread *t, const struct walk *w, lo
 	const struct tick_place *set = &t->ticks.place[tick_set(key)];
 	const int clock = tick_clock(w);
 
-	if (clock < 0 || t->ticks.goes_on || t->ticks.second[clock] != second)
+	if (t->ticks.goes_on || (clock >= 0 && t->ticks.second[clock] != second))
 		return false;
+	if (clock < 0)
+		return true;
 	for (uint32_t i = 0; i < TICK_WAYS; i++)
 		if (set[i].key == key && set[i].second == second)
 			return true;

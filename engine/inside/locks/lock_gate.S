@@ -11,7 +11,7 @@
  * names.  Both are calls to the gate, as if by a site: so signals, parking and a
  * change of who leads come there, between two instructions of the program, and
  * nothing is half done.  Where there is nothing to wait for, the same C code is
- * reached on a shorter way (`quick`), and what a leader mostly tells on one that is shorter
+ * reached on a shorter way (`stack_quick`), and what a leader mostly tells on one that is shorter
  * still (lock_told).  A fault or an unwinding goes through here as through
  * any other function.
  *
@@ -23,6 +23,7 @@
 #include "engine/inside/locks/lock_gate.h"
 
 	.hidden boot, local_span, locks_led, lock_told, lock_took, lock_ask_now
+	.hidden stack_quick, stack_window
 	.hidden lock_wait_begin, lock_wait_end, lock_wake, lock_renewed, before_over
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
@@ -39,7 +40,7 @@
 /* The same for lock_took and lock_ask_now: C without the long way. */
 .macro inside_quick fn
 	lea	\fn(%rip), %rax
-	call	quick
+	call	stack_quick
 .endm
 
 /* Of kinds that are given three arguments at most, and have not failed yet. */
@@ -129,7 +130,7 @@ told_window_end:
 	.cfi_restore_state
 	.cfi_remember_state
 told_held:
-	call	lock_window
+	call	stack_window
 	xor	%eax, %eax
 	add	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset -L_SIZE
@@ -148,7 +149,7 @@ told_rest:
 	movq	$0, L_ERROR(%rsp)
 	cmpb	$0, %gs:T_DEFERRED
 	jne	told_slow
-	call	quick
+	call	stack_quick
 	jmp	told_how
 
 	.cfi_restore_state
@@ -314,45 +315,6 @@ wake_gate:
 	jmp	unordered
 1:	inside_quick lock_renewed
 	jmp	unordered
-	.cfi_endproc
-
-/*
- * The short way to C: rax is the function, the call stands above our return
- * address.  A signal that comes meanwhile is held, as on the long way; then the
- * thread makes a call of the gate, and it comes there.
- */
-	.globl lock_window, lock_window_end, lock_held
-	.balign 16
-quick:
-	.cfi_startproc
-	movb	$1, %gs:T_BUSY
-	mov	%gs:T_SELF, %rdi
-	lea	8(%rsp), %rsi
-	mov	%rsp, %rcx
-	mov	%gs:T_STACK_TOP, %rsp
-	push	%rcx
-	push	%rcx
-	.cfi_remember_state
-	.cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 8	/* the CFA: 8 behind (%rsp) */
-	call	*%rax
-	pop	%rsp
-	.cfi_restore_state
-lock_window:
-	cmpb	$0, %gs:T_PENDING
-	jne	lock_held
-	movb	$0, %gs:T_BUSY
-lock_window_end:
-	ret
-lock_held:
-	push	%rax
-	.cfi_adjust_cfa_offset 8
-	movb	$0, %gs:T_PENDING
-	movb	$1, %gs:T_DEFERRED
-	movb	$0, %gs:T_BUSY
-	inside_call LOCK_BOUNDARY
-	pop	%rax
-	.cfi_adjust_cfa_offset -8
-	ret
 	.cfi_endproc
 
 /* Where a function returns that was begun before it was hooked: see before.c. */

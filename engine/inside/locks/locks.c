@@ -136,13 +136,6 @@ static long lock_told_ticked(struct thread *t, struct lock_call *c)
 	return TOOK_DONE;
 }
 
-static long lock_told_sleepers(struct thread *t, struct lock_call *c)
-{
-	(void)c;
-	sleepers_meet(t);
-	return TOOK_DONE;
-}
-
 /* It is more than an event that stands in one cell, or none. */
 static INLINE bool is_odd(const struct thread *t, uint32_t now)
 {
@@ -181,7 +174,7 @@ lock_rest *lock_told(struct lock_call *c)
 		return lock_told_ticked;
 	}
 	lock_put(t, e, c, seq);
-	return __builtin_expect(sleepers_differ(t), 0) ? lock_told_sleepers : NULL;
+	return __builtin_expect(sleepers_differ(t), 0) ? sleepers_told : NULL;
 odd:
 	rest = lock_took;
 	/* Mostly not: not before it is. */

@@ -5,7 +5,7 @@
  *
  * The asked way is the same for a call that is looked at before it is made, too: because of its
  * row (row_asks), also where the process has threads (row_asks_threads), or was a follower before
- * (tell_off).  A clock of the vDSO is read then, and there is no call.
+ * (tell_off).
  *
  * A row goes one of them where the event says all of its calls (row_tells), and a call where
  * nothing else is to be seen to: the gate looks (LANE_TELLS), and lead_ask().
@@ -18,6 +18,7 @@
 #include "engine/inside/calls/clock.h"
 #include "engine/inside/calls/private.h"
 #include "engine/inside/gate/ways.h"
+#include "engine/inside/record/clocks.h"
 #include "engine/inside/record/form.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/tell.h"
@@ -241,7 +242,8 @@ static INLINE int ask_row(struct thread *t, const struct call_desc *d)
 	struct walk w = { .desc = d, .args = t->frame.arg, .recipe = &p->recipe };
 	unsigned care = care_if_alone(care_of_row(d)), off = tell_off;
 
-	if (is_foreign(t, d) || off & TELL_NONE ||
+	/* A clock of the vDSO: more is to be done than record/clocks.c does. */
+	if (is_foreign(t, d) || off & TELL_NONE || (d->traits & TRAIT_CLOCK && call_is_vdso(t)) ||
 	    (d->traits & TRAIT_OPENS && private_path(t->frame.arg[call_path_arg(d)])) ||
 	    (p->care & CARE_ALIAS && step_aliases(&w)))
 		return ASKED_LONG;
@@ -252,39 +254,6 @@ static INLINE int ask_row(struct thread *t, const struct call_desc *d)
 	t->asked_seq = care & CARE_BEFORE ? care_before(t, &w, d->nr, care) : 0;
 	t->away = away_in(care, t->asked_seq);
 	return ASKED_MAKE;
-}
-
-/* What a clock has said is told; most have not ticked, and are an event and nothing else. */
-static INLINE void clock_tell(struct thread *t, const struct call_desc *d, long result,
-			      const struct clock_room *room)
-{
-	const struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
-	const uint32_t second = clock_said(d->nr, result, room);
-
-	t->made = result;
-	if (!tell_off)
-		tell_quick(d, result);
-	else if (__builtin_expect(tick_is_none(t, &w, d->nr, second), 1))
-		asked_quick(d, result);
-	else
-		asked_else();
-}
-
-/* A clock of the vDSO is read: there is no call. */
-static INLINE int clock_row(struct thread *t, const struct call_desc *d)
-{
-	struct clock_room room = { 0 };
-	long result;
-
-	MUST(row_is_quick(d));
-	if (tell_off & TELL_NONE)
-		return ASKED_LONG;
-	result = clock_read(t, d->nr, &room);
-	t->counts[t->tier * SLOT_CALLS + t->call_slot]++;
-	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->call_slot] += t->answered;
-	t->asked_seq = 0;
-	clock_tell(t, d, result, &room);
-	return ASKED_DONE;
 }
 
 /* ROW(0 or 1)(nr, name) for each row: whether its first trait is HOT. */
@@ -314,8 +283,6 @@ static INLINE int clock_row(struct thread *t, const struct call_desc *d)
 	} \
 	static int ask_##name(struct thread *t) \
 	{ \
-		if (row_##name.traits & TRAIT_CLOCK && call_is_vdso(t)) \
-			return clock_row(t, &row_##name); \
 		return ask_row(t, &row_##name); \
 	}
 #define SYSCALL(nr, name, class, traits, ...) ROW_HOT(traits)(nr, name)
@@ -334,6 +301,7 @@ static void row_prepare(unsigned slot)
 void tell_prepare(void)
 {
 	tell_begin();
+	clocks_prepare();
 #define ROW_1(nr, name) \
 	way_calls(nr + 1, tell_##name, asked_##name, ask_##name, \
 		  !row_asks(plan_of(nr)) && row_asks_threads(&row_##name)); \

@@ -43,8 +43,11 @@ void window_leave(uint64_t *rip)
 {
 	extern char exit_window[], exit_window_end[];
 	extern char sigreturn_window[], sigreturn_window_end[];
-	extern char lock_window[], lock_window_end[], lock_held[];
+	extern char stack_window[], stack_window_end[], stack_held[];
 	extern char told_window[], told_window_end[], told_held[];
+	extern char clock_gettime_window[], clock_gettime_window_end[], clock_gettime_held[];
+	extern char gettimeofday_window[], gettimeofday_window_end[], gettimeofday_held[];
+	extern char time_window[], time_window_end[], time_held[];
 	extern char call_kernel_patch_window[], call_kernel_patch_window_end[];
 	extern char call_kernel_net_window[], call_kernel_net_window_end[];
 	extern char tell_patch_window[], tell_patch_window_end[];
@@ -53,8 +56,11 @@ void window_leave(uint64_t *rip)
 	extern char ask_net_window[], ask_net_window_end[], ask_net_interrupted[];
 
 	if (!range_redirect(rip, RANGE(exit_window, held_exit)) &&
-	    !range_redirect(rip, RANGE(lock_window, lock_held)) &&
+	    !range_redirect(rip, RANGE(stack_window, stack_held)) &&
 	    !range_redirect(rip, RANGE(told_window, told_held)) &&
+	    !range_redirect(rip, RANGE(clock_gettime_window, clock_gettime_held)) &&
+	    !range_redirect(rip, RANGE(gettimeofday_window, gettimeofday_held)) &&
+	    !range_redirect(rip, RANGE(time_window, time_held)) &&
 	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(tell_patch_window, slow_interrupted)) &&
 	    !range_redirect(rip, RANGE(tell_net_window, slow_interrupted)) &&
@@ -318,9 +324,12 @@ void boundary_ask(struct thread *t, struct ucontext_raw *uc)
 bool copy_failed_at(struct gregs *r)
 {
 	extern char copy_try[], copy_try_end[], copy_failed[];
+	extern char clock_gettime_try[], clock_gettime_try_end[], clock_gettime_failed[];
+	extern char gettimeofday_try[], gettimeofday_try_end[], gettimeofday_failed[];
 
-	return range_redirect(&r->rip, &(struct code_range){ copy_try, copy_try_end,
-							     copy_failed });
+	return range_redirect(&r->rip, RANGE(copy_try, copy_failed)) ||
+	       range_redirect(&r->rip, RANGE(clock_gettime_try, clock_gettime_failed)) ||
+	       range_redirect(&r->rip, RANGE(gettimeofday_try, gettimeofday_failed));
 }
 
 /* A program may have it fault (PR_SET_TSC): then it is not known when the call came. */

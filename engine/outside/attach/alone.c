@@ -116,7 +116,7 @@ bool alone_is_stale(const struct guest *g, uint64_t word)
 {
 	const struct inside_image *im = inside_image();
 
-	return (word - (g->base + im->lock_from) < im->lock_to - im->lock_from &&
+	return (word - (g->base + im->stack_from) < im->stack_to - im->stack_from &&
 		word != g->base + im->lock_once) || is_original(g, word);
 }
 

@@ -139,8 +139,8 @@ static void image_read(struct inside_image *im)
 	im->gate_net = symbol(im->bytes, base, "gate_net");
 	im->locks_led = symbol(im->bytes, base, "locks_led");
 	im->led_tids = symbol(im->bytes, base, "led_tids");
-	im->lock_from = symbol(im->bytes, base, "lock_alone");
-	im->lock_to = symbol(im->bytes, base, "lock_gate_end");
+	im->stack_from = symbol(im->bytes, base, "gate_stack_start");
+	im->stack_to = symbol(im->bytes, base, "gate_stack_end");
 	im->lock_once = symbol(im->bytes, base, "lock_once_back");
 	im->attach_run = symbol(im->bytes, base, "attach_run");
 	im->attach_done = symbol(im->bytes, base, "attach_done");

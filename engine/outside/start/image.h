@@ -22,8 +22,8 @@ struct inside_image {
 	size_t gate_net;
 	size_t locks_led;	/* a byte: the lock gate takes part */
 	size_t led_tids;	/* AREA_THREADS numbers: locks/before.c */
-	size_t lock_from, lock_to, lock_once;	/* the lock gate, and where a function that is run
-						   once comes back to it */
+	size_t stack_from, stack_to;	/* what runs on the program's stack: .gate.stack */
+	size_t lock_once;	/* where a function that is run once comes back to it */
 	size_t tid_at;		/* in a block: the thread's id */
 	size_t attach_run, attach_done;	/* of a program that runs (abi/attach.h) */
 	size_t patch_from, patch_to;
