@@ -440,9 +440,9 @@ static bool same_strings(struct matching *k, unsigned arg, uint64_t at)
 static bool message_sent(struct matching *k, unsigned arg, const struct message *m, uint32_t *moved)
 {
 	get_length(k->r);	/* the flags: of receiving only */
-	if (!same_meaning(k, arg, m->name, m->name ? m->name_len & 0xffff : 0))
+	if (!same_meaning(k, arg, m->name, m->name ? m->name_len & MESSAGE_NAME : 0))
 		return false;
-	if (!same_section(k, arg, m->control, m->control ? m->control_len & 0xfffff : 0))
+	if (!same_section(k, arg, m->control, m->control ? m->control_len & MESSAGE_CONTROL : 0))
 		return false;
 	*moved = get_length(k->r);
 	return same_spans(k, arg, m->iov, m->iov_n, *moved);

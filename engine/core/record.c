@@ -131,8 +131,8 @@ static void put_message(struct writer *w, uint64_t at, uint64_t bytes)
 	if (!step_fetch(&m, at, sizeof(m)))
 		w->open->flags |= EVENT_CUT;
 	put_u32(w, m.flags);
-	record_section(w, m.name, m.name ? m.name_len & 0xffff : 0);
-	record_section(w, m.control, m.control ? m.control_len & 0xfffff : 0);
+	record_section(w, m.name, m.name ? m.name_len & MESSAGE_NAME : 0);
+	record_section(w, m.control, m.control ? m.control_len & MESSAGE_CONTROL : 0);
 	put_spans(w, m.iov, m.iov_n, bytes);
 }
 

@@ -3,8 +3,8 @@
  * hangs on the row alone is decided beforehand (recipe.h).  What it writes is the same, byte
  * by byte (tests/unit/record_row.c).
  *
- * Of a row that is brief all memory is bytes, as many as the result or the row says, and
- * texts.  Its recorder keeps the place in a register, and knows one way alone: all there is
+ * Of a row that is brief all memory is bytes, as many as the result or the row says, texts, and
+ * spans of bytes, by themselves or in a message.  Its recorder keeps the place in a register, and knows one way alone: all there is
  * has room behind the header, and can be read.  Else it is record_call()'s, from the start.
  */
 #ifndef MVE_CORE_RECORD_ROW_H
@@ -45,10 +45,18 @@ static INLINE bool arg_is_text(const struct call_desc *d, unsigned i)
 	return d->args[i].kind == KIND_PATH || d->args[i].kind == KIND_STR;
 }
 
+static INLINE bool arg_has_spans(const struct call_desc *d, unsigned i)
+{
+	const enum step step = recipe_step(d, &d->args[i]);
+
+	return d->args[i].kind == KIND_MEM && (step == STEP_VECTOR || step == STEP_MESSAGE);
+}
+
 static INLINE void row_brief_at(unsigned i, bool *brief, const struct call_desc *d,
 				const struct recipe r)
 {
-	if (r.memory >> i & 1 && !((r.moved | r.fixed) >> i & 1) && !arg_is_text(d, i))
+	if (r.memory >> i & 1 && !((r.moved | r.fixed) >> i & 1) && !arg_is_text(d, i) &&
+	    !arg_has_spans(d, i))
 		*brief = false;
 }
 
@@ -86,6 +94,47 @@ static INLINE uint8_t *record_brief_text(uint8_t *at, const uint8_t *end, uint64
 	return at + sizeof(uint32_t) + len;
 }
 
+static INLINE uint8_t *record_brief_bytes(uint8_t *at, const uint8_t *end, uint64_t from,
+					  uint64_t len)
+{
+	at = record_brief_head(at, end, len);
+	return at ? RECORD_COPY(at, from, len) : NULL;
+}
+
+/* The first `len` bytes behind `n` spans. */
+static INLINE uint8_t *record_brief_spans(uint8_t *at, const uint8_t *end, uint64_t spans,
+					  uint64_t n, uint64_t len)
+{
+	struct span s;
+	uint64_t part;
+
+	at = record_brief_head(at, end, len);
+	for (; at && len; len -= part, n--, spans += sizeof(s)) {
+		if (!n || !RECORD_COPY((uint8_t *)&s, spans, sizeof(s)))
+			return NULL;
+		part = s.len < len ? s.len : len;
+		at = RECORD_COPY(at, s.at, part);
+	}
+	return at;
+}
+
+static INLINE uint8_t *record_brief_message(uint8_t *at, const uint8_t *end, uint64_t message,
+					    uint64_t len)
+{
+	struct message m;
+
+	if ((uint64_t)(end - at) < sizeof(uint32_t) ||
+	    !RECORD_COPY((uint8_t *)&m, message, sizeof(m)))
+		return NULL;
+	((struct packed_u32 *)at)->value = m.flags;
+	at = record_brief_bytes(at + sizeof(uint32_t), end, m.name,
+				m.name ? m.name_len & MESSAGE_NAME : 0);
+	if (at)
+		at = record_brief_bytes(at, end, m.control,
+					m.control ? m.control_len & MESSAGE_CONTROL : 0);
+	return at ? record_brief_spans(at, end, m.iov, m.iov_n, len) : NULL;
+}
+
 /* As step_simple_by() has it, but for lengths that no chunk has room for; false: not told. */
 static INLINE bool record_brief_length(const struct walk *call, unsigned i, bool fixed,
 				       uint64_t *len)
@@ -113,10 +162,16 @@ static INLINE void record_brief_memory(unsigned i, uint8_t **at, const uint8_t *
 		return;
 	if (arg_is_text(d, i)) {
 		*at = record_brief_text(*at, end, call->args[i]);
+	} else if (arg_has_spans(d, i)) {
+		len = call->result < 0 ? 0 : (uint64_t)call->result;
+		if (!call->args[i] || !step_is_told(call, &d->args[i]))
+			return;
+		*at = recipe_step(d, &d->args[i]) == STEP_MESSAGE ?
+		      record_brief_message(*at, end, call->args[i], len) :
+		      record_brief_spans(*at, end, call->args[i], call->args[d->args[i].len_arg],
+					 len);
 	} else if (record_brief_length(call, i, r.fixed >> i & 1, &len)) {
-		*at = record_brief_head(*at, end, len);
-		if (*at)
-			*at = RECORD_COPY(*at, call->args[i], len);
+		*at = record_brief_bytes(*at, end, call->args[i], len);
 	}
 }
 

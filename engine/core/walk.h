@@ -105,6 +105,8 @@ struct conf {
 	uint64_t at;		/* 0: only the length is asked for */
 };
 
+#define MESSAGE_NAME	0xffff	/* no name, and no control data, are longer */
+#define MESSAGE_CONTROL	0xfffff
 #define MESSAGES_STRIDE	64	/* struct mmsghdr */
 #define MESSAGE_MOVED	56	/* its msg_len: bytes sent or received */
 _Static_assert(sizeof(struct message) == MESSAGE_MOVED, "the kernel's struct msghdr");

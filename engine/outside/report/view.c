@@ -310,8 +310,8 @@ static void message_add(struct view *v, const struct print_mem *m, unsigned arg,
 
 	get(m, at, &msg, sizeof(msg));
 	place_add(v, arg, PART_FLAGS, item, at + offsetof(struct message, flags), 4);
-	place_add(v, arg, PART_NAME, item, msg.name, msg.name_len & 0xffff);
-	place_add(v, arg, PART_CONTROL, item, msg.control, msg.control_len & 0xfffff);
+	place_add(v, arg, PART_NAME, item, msg.name, msg.name_len & MESSAGE_NAME);
+	place_add(v, arg, PART_CONTROL, item, msg.control, msg.control_len & MESSAGE_CONTROL);
 	spans_add(v, m, arg, PART_BYTES, item, msg.iov, msg.iov_n);
 }
 
