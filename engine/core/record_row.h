@@ -4,8 +4,9 @@
  * by byte (tests/unit/record_row.c).
  *
  * Of a row that is brief all memory is bytes, as many as the result or the row says, texts, and
- * spans of bytes, by themselves or in a message.  Its recorder keeps the place in a register, and knows one way alone: all there is
- * has room behind the header, and can be read.  Else it is record_call()'s, from the start.
+ * spans of bytes, by themselves or in a message.  Its recorder keeps the place in a register,
+ * and knows one way alone: all there is has room behind the header, and can be read.  Else it is
+ * record_call()'s, from the start.
  */
 #ifndef MVE_CORE_RECORD_ROW_H
 #define MVE_CORE_RECORD_ROW_H
@@ -108,6 +109,7 @@ static INLINE uint8_t *record_brief_spans(uint8_t *at, const uint8_t *end, uint6
 	struct span s;
 	uint64_t part;
 
+	MUST(at <= end);
 	at = record_brief_head(at, end, len);
 	for (; at && len; len -= part, n--, spans += sizeof(s)) {
 		if (!n || !RECORD_COPY((uint8_t *)&s, spans, sizeof(s)))
@@ -123,6 +125,7 @@ static INLINE uint8_t *record_brief_message(uint8_t *at, const uint8_t *end, uin
 {
 	struct message m;
 
+	MUST(at <= end);
 	if ((uint64_t)(end - at) < sizeof(uint32_t) ||
 	    !RECORD_COPY((uint8_t *)&m, message, sizeof(m)))
 		return NULL;

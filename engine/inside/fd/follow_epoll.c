@@ -54,19 +54,19 @@ struct registration {
 
 /*
  * A row keeps its number for as long as it means something.  They are found by data through
- * `places`, which is made anew when it is half full: rows that were dropped long ago, of
+ * `epoll_places`, which is made anew when it is half full: rows that were dropped long ago, of
  * which no event can be on its way any more, are free then, and it is twice as large
  * unless that made room.
  */
 static struct rows rows = ROWS_OF(struct registration, ROWS_MAX);
 static uint32_t free_first;	/* + 1, then by their `fd`; 0: none */
-static uint32_t *places;	/* numbers of rows, + 1; 0: free */
+uint32_t *epoll_places;	/* numbers of rows, + 1; 0: free */
 static uint32_t places_n, places_used;
 static uint64_t stand_ins, turns;
 
 _Static_assert(DATA_AT + sizeof(uint64_t) == EVENT_SIZE, "the kernel's packed epoll_event");
 _Static_assert(sizeof(((struct thread *)0)->epoll_event) == EVENT_SIZE, "the same");
-_Static_assert(!(PLACES_FIRST & (PLACES_FIRST - 1)), "places are found by their low bits");
+_Static_assert(!(PLACES_FIRST & (PLACES_FIRST - 1)), "epoll_places are found by their low bits");
 _Static_assert(!(ROWS_MAX & (ROWS_MAX - 1)) && ROWS_MAX >= ROWS_PAGES, "ROWS_OF");
 
 static struct registration *row_at(uint32_t n)
@@ -94,9 +94,9 @@ static void place_take(uint32_t n)
 	uint32_t at = place(r->leaders, r->set < 0 ? -r->set : r->set);
 
 	MUST(r->set && places_used < places_n);	/* or the search would not end */
-	while (places[at])
+	while (epoll_places[at])
 		at = (at + 1) & (places_n - 1);
-	places[at] = n + 1;
+	epoll_places[at] = n + 1;
 	places_used++;
 }
 
@@ -121,7 +121,7 @@ static void row_free(uint32_t n)
 static bool places_make(void)
 {
 	uint32_t live = 0, more = places_n ? places_n : PLACES_FIRST;
-	uint32_t *old = places, old_n = places_n;
+	uint32_t *old = epoll_places, old_n = places_n;
 	long at;
 
 	for (uint32_t n = 0; n < rows.used; n++)
@@ -131,10 +131,10 @@ static bool places_make(void)
 			live += row_at(n)->set != 0;
 	while (live > more / 4)
 		more *= 2;
-	at = own_map(more * sizeof(*places));
+	at = own_map(more * sizeof(*epoll_places));
 	if (at < 0)
 		return false;
-	places = (uint32_t *)at;
+	epoll_places = (uint32_t *)at;
 	places_n = more;
 	places_used = 0;
 	for (uint32_t n = 0; n < rows.used; n++)
@@ -147,10 +147,10 @@ static bool places_make(void)
 
 static struct registration *row_of_data(uint64_t leaders, int32_t set, int32_t state)
 {
-	if (!places || !set)
+	if (!epoll_places || !set)
 		return NULL;
-	for (uint32_t at = place(leaders, set); places[at]; at = (at + 1) & (places_n - 1)) {
-		struct registration *r = row_at(places[at] - 1);
+	for (uint32_t at = place(leaders, set); epoll_places[at]; at = (at + 1) & (places_n - 1)) {
+		struct registration *r = row_at(epoll_places[at] - 1);
 
 		if (r->set == state && r->leaders == leaders)
 			return r;
@@ -367,7 +367,7 @@ int64_t epoll_known(const struct walk *call)
 
 	latch_take(LATCH_epoll);
 	set = description_of((int32_t)call->args[0]);
-	for (int64_t i = 0; places && i < call->result; i++, from += EVENT_SIZE) {
+	for (int64_t i = 0; epoll_places && i < call->result; i++, from += EVENT_SIZE) {
 		if (target_in(event, from, sizeof(event)))
 			break;
 		if (!by_data(*(const uint64_t *)(event + DATA_AT), set))
@@ -527,7 +527,7 @@ void epoll_answered(const struct walk *call)
 
 	latch_take(LATCH_epoll);
 	set = description_of((int32_t)call->args[0]);
-	for (int64_t i = 0; places && i < call->result; i++, at += EVENT_SIZE) {
+	for (int64_t i = 0; epoll_places && i < call->result; i++, at += EVENT_SIZE) {
 		const struct registration *r;
 
 		if (target_in(&data, at, sizeof(data)))
@@ -538,12 +538,6 @@ void epoll_answered(const struct walk *call)
 			target_out(at, &r->own, sizeof(data));
 	}
 	latch_give(LATCH_epoll);
-}
-
-/* A leader that followed before has registrations that were made by another. */
-bool epoll_inherited(void)
-{
-	return places != NULL;
 }
 
 /* The data of an event that is about to be registered are in the kernel for another. */
@@ -591,7 +585,7 @@ void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 	uint8_t *event = t->epoll_event;
 	uint64_t data;
 
-	if (!places || is_stateless())
+	if (!epoll_places || is_stateless())
 		return;
 	MUST(!t->epoll_row);	/* its last one has ended: epoll_lead_end */
 	latch_take(LATCH_epoll);
@@ -646,7 +640,7 @@ void epoll_lead_end(struct thread *t, long result)
  */
 void epoll_led(struct thread *t, const struct walk *call, long nr)
 {
-	if (!places || call->result < 0)
+	if (!epoll_places || call->result < 0)
 		return;
 	if (epoll_is_wait(nr)) {
 		epoll_answered(call);

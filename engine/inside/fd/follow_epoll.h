@@ -38,7 +38,12 @@ void epoll_led(struct thread *t, const struct walk *call, long nr);
 /* Before a leader's epoll_ctl, and behind it. */
 void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr);
 void epoll_lead_end(struct thread *t, long result);
-bool epoll_inherited(void);
+extern uint32_t *epoll_places;
+/* A leader that followed before has registrations that were made by another. */
+static inline bool epoll_inherited(void)
+{
+	return epoll_places;
+}
 /* A follower's: no registration found its table full. */
 bool epoll_all_known(void);
 

@@ -35,13 +35,6 @@ bool inner_is_bell(long fd)
 	return fd_is(fd, FD_BELL);
 }
 
-uint32_t object_at(long fd)
-{
-	const struct fd_row *r = fd_row(fd);
-
-	return r ? r->object : OBJECT_OTHER;
-}
-
 uint32_t object_behind(long fd)
 {
 	uint32_t at = object_at(fd);

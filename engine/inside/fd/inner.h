@@ -3,11 +3,18 @@
 #define MVE_INSIDE_INNER_H
 
 #include "engine/core/walk.h"
+#include "engine/inside/fd/table.h"
+#include "engine/inside/lanes/edge.h"
 
 bool inner_is(long fd);
 bool inner_is_bell(long fd);
 /* What is read from it; or changed, of an epoll set. */
-uint32_t object_at(long fd);
+static inline uint32_t object_at(long fd)
+{
+	const struct fd_row *r = fd_row(fd);
+
+	return r ? r->object : OBJECT_OTHER;
+}
 /* What is written to it. */
 uint32_t object_behind(long fd);
 /* A call of the trait GATHERS was made: an epoll set. */

@@ -18,20 +18,14 @@
 #include "engine/inside/lanes/edge.h"
 #include "engine/inside/lanes/host.h"
 
-#define CLOCKS		1024
-
-static uint64_t given[CLOCKS];	/* by the last giver of each: an edge to it */
+uint64_t object_givers[OBJECT_CLOCKS];
 static uint32_t objects = OBJECT_FIRST;
-_Static_assert(!(CLOCKS & (CLOCKS - 1)) && OBJECT_FIRST % 2 == 0, "two by two, around");
+_Static_assert(!(OBJECT_CLOCKS & (OBJECT_CLOCKS - 1)) && OBJECT_FIRST % 2 == 0,
+	       "two by two, around");
 
 uint32_t objects_new(void)
 {
 	return __atomic_fetch_add(&objects, 2, __ATOMIC_RELAXED);
-}
-
-static uint64_t *known_of(struct thread *t, uint64_t edge)
-{
-	return &known_edges(t)[edge_lane(edge) % KNOWN_EDGES];
 }
 
 /* Its giver is another thread of the process, in the life that it gave in. */
@@ -65,13 +59,14 @@ void object_give(struct thread *t, uint32_t object, bool done)
 
 	MUST(t->has_lane && !t->following);
 	/* The call is still to be made. */
-	edge_note(t, BOTH_BY(object_given, exchange_n, &given[object % CLOCKS], own));
+	edge_note(t, BOTH_BY(object_given, exchange_n, &object_givers[object % OBJECT_CLOCKS],
+			     own));
 }
 
 void object_take(struct thread *t, uint32_t object)
 {
 	MUST(t->has_lane && !t->following);
-	edge_note(t, CONSUME(object_given, &given[object % CLOCKS]));
+	edge_note(t, CONSUME(object_given, &object_givers[object % OBJECT_CLOCKS]));
 }
 
 uint8_t edge_flag(struct thread *t)

@@ -5,7 +5,9 @@
 #ifndef MVE_INSIDE_EDGE_H
 #define MVE_INSIDE_EDGE_H
 
+#include "engine/abi/edge.h"
 #include "engine/abi/event.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
 
 /*
@@ -14,10 +16,25 @@
  */
 enum object { OBJECT_OTHER, OBJECT_SIGNALS, OBJECT_FIRST };
 
+#define OBJECT_CLOCKS	1024
+extern uint64_t object_givers[OBJECT_CLOCKS];	/* by the last giver of each: an edge to it */
+
+static inline uint64_t *known_of(struct thread *t, uint64_t edge)
+{
+	return &known_edges(t)[edge_lane(edge) % KNOWN_EDGES];
+}
+
 /* Two new ones, the second is the first ^ 1. */
 uint32_t objects_new(void);
 /* The call that is about to be made gives; others must find it done, or begun. */
 void object_give(struct thread *t, uint32_t object, bool done);
+/* Who gave last is this thread itself, nobody, or one to whom it has told this very edge. */
+static inline bool object_is_known(struct thread *t, uint32_t object)
+{
+	uint64_t edge = CONSUME(object_given, &object_givers[object % OBJECT_CLOCKS]);
+
+	return !edge || edge_lane(edge) == t->lane || *known_of(t, edge) == edge;
+}
 /* The call that was made took. */
 void object_take(struct thread *t, uint32_t object);
 /* The next event that can bear one is to have the thread's edge (EVENT_AFTER), or 0. */

@@ -17,6 +17,7 @@
 #include "engine/core/must.h"
 #include "engine/inside/calls/clock.h"
 #include "engine/inside/calls/private.h"
+#include "engine/inside/fd/inner.h"
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/record/clocks.h"
 #include "engine/inside/record/form.h"
@@ -166,9 +167,10 @@ static INLINE bool slot_is_others(const struct thread *t)
 	return t->frame.number_high != 0;
 }
 
-static INLINE bool is_odd(const struct thread *t, long result)
+static INLINE bool is_odd(const struct thread *t, const struct call_desc *d, long result)
 {
 	return slot_is_others(t) || is_local(t) ||
+	       (care_of_row(d) & TRAIT_EPOLL && epoll_inherited()) ||
 	       (result < 0 && (result == CALL_RESTART || result == -EINTR)) ||
 	       t->tells != LANE_TELLS || !writer_is_free(&t->writer);
 }
@@ -184,7 +186,7 @@ static INLINE void tell_quick(const struct call_desc *d, long result)
 	struct thread *t = thread_self();
 	const struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
 
-	if (__builtin_expect(is_odd(t, result), 0)) {
+	if (__builtin_expect(is_odd(t, d, result), 0)) {
 		tell_else();
 		return;
 	}
@@ -199,14 +201,15 @@ static INLINE void tell_quick(const struct call_desc *d, long result)
 	sleepers_look(t);
 }
 
-/* What threads have given each other, and this one begun to give. */
+/* What threads have given each other, and this one has not told yet, or begun to give. */
 static INLINE bool is_meeting(struct thread *t, const struct call_desc *d)
 {
 	const unsigned care = care_of_row(d);
 
 	return (care & CARE_EDGES && t->edge) ||
 	       (care & CARE_BEFORE && (t->shows || t->writer.lane->giving)) ||
-	       (care & TRAIT_READS && fd_is((int32_t)t->frame.arg[0], FD_INNER));
+	       (care & TRAIT_READS && fd_is((int32_t)t->frame.arg[0], FD_INNER)) ||
+	       (care & TRAIT_EPOLL && !object_is_known(t, object_at((int32_t)t->frame.arg[0])));
 }
 
 static INLINE void asked_quick(const struct call_desc *d, long result)
@@ -218,7 +221,7 @@ static INLINE void asked_quick(const struct call_desc *d, long result)
 
 	t->away = 0;
 	t->ticks.goes_on = 0;
-	if (__builtin_expect(is_odd(t, result) || tick_shows(t, now) || is_meeting(t, d), 0)) {
+	if (__builtin_expect(is_odd(t, d, result) || tick_shows(t, now) || is_meeting(t, d), 0)) {
 		asked_else();
 		return;
 	}
@@ -233,6 +236,21 @@ static INLINE void asked_quick(const struct call_desc *d, long result)
 		return;
 	}
 	sleepers_look(t);
+}
+
+/* care_before(), which most calls need no more of than a number. */
+static INLINE uint64_t row_before(struct thread *t, const struct walk *w, long nr, unsigned care)
+{
+	uint64_t seq;
+
+	if (!(care & CARE_BEFORE))
+		return 0;
+	if (care & (TRAITS_GONE | TRAIT_REGISTERS | TRAIT_SIGNALS))
+		return care_before(t, w, nr, care);
+	seq = seq_before(t, true);
+	if (care & TRAIT_WRITES && fd_is((int32_t)w->args[0], FD_INNER))
+		giving_begin(t, w, care, seq);
+	return seq;
 }
 
 /* The call in the frame is about to be made: enum asked. */
@@ -251,7 +269,7 @@ static INLINE int ask_row(struct thread *t, const struct call_desc *d)
 		t->asked_room = room_before(&w);
 	if (!off)
 		return ASKED_MAKE;
-	t->asked_seq = care & CARE_BEFORE ? care_before(t, &w, d->nr, care) : 0;
+	t->asked_seq = row_before(t, &w, d->nr, care);
 	t->away = away_in(care, t->asked_seq);
 	return ASKED_MAKE;
 }

@@ -24,13 +24,19 @@
 
 #define CARE_ALONE	(CARE_POLLS | CARE_PLACES | CARE_KEPT | TRAIT_INNER | TRAIT_KEPT |	\
 			 TRAIT_RIGHTS)
-#define CARE_BEFORE	(CARE_POLLS | CARE_GIVES | TRAITS_GONE)
+#define CARE_BEFORE	(TRAIT_REGISTERS | CARE_GIVES | TRAITS_GONE)
 #define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
-#define CARE_TOLD	(CARE_POLLS | TRAIT_KEPT | TRAIT_RIGHTS)
+#define CARE_TOLD	(TRAIT_REGISTERS | TRAIT_KEPT | TRAIT_RIGHTS)
 
 static INLINE unsigned care_if_alone(unsigned care)
 {
 	return locks_on ? care : care & CARE_ALONE;
+}
+
+/* Something is to be done behind it; an epoll set's waits only where others made it. */
+static INLINE bool care_is_told(unsigned care)
+{
+	return care & CARE_TOLD || (care & TRAIT_EPOLL && epoll_inherited());
 }
 
 /* A number for a call that gives, where there are others to give to. */
@@ -186,12 +192,12 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			tick_told(t);
 		else if (flags & EVENT_TICK)
 			tick_stand(t);
-		if (care & CARE_TOLD)
+		if (care_is_told(care))
 			care_told(t, w, nr, care);
 	}
 	if (seq && t->writer.lane->giving)
 		given(t, w);
-	if (care & CARE_POLLS)
+	if (care & TRAIT_REGISTERS)
 		epoll_lead_end(t, w->result);
 	if (care & TRAITS_GONE)
 		numbers_went(w);
@@ -209,7 +215,7 @@ static INLINE void call_told_alone(struct thread *t, struct walk *w, const struc
 	if (care & CARE_MADE)
 		care_made(t, w, care, 0);
 	call_write_row(t, w, ++lead_seq_now, 0, row);
-	if (care & CARE_TOLD)
+	if (care_is_told(care))
 		care_told(t, w, row->nr, care);
 }
 
