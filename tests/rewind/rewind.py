@@ -10,6 +10,7 @@ image_gone, image_stopped, killed	its image, or it, is killed or stopped
 again	its image is killed: there is another, without a line
 forked, forks_lead, collected	of several processes: goes back, leads, leaves no copy behind
 unkept	the ring has had no room for its image: that is reported, and why it was not tried
+held	the ring is full while a difference is held, and waited for: its image stays, and it is tried
 always	it is another program, as it says at a line: that is reported, and how often tried
 """
 import json
@@ -167,18 +168,22 @@ def always(threads):
     s.end()
 
 
+def telling_lines(s, over):
+    def lines():
+        while not over.is_set():
+            s.line()
+    telling = threading.Thread(target=lines, daemon=True)
+    telling.start()
+    return telling
+
+
 def unkept(threads):
     s = Session("unkept", threads, ring="1M", more=("--full-ms", "20000"))
     s.line()
     f = s.wait(lambda f: has_read(f) and f["rewind"]["image"])
     os.kill(f["pid"], signal.SIGSTOP)
     over = threading.Event()
-
-    def lines():
-        while not over.is_set():
-            s.line()
-    telling = threading.Thread(target=lines, daemon=True)
-    telling.start()
+    telling = telling_lines(s, over)
     while not s.status()["ring"]["waits"]:
         time.sleep(0.05)
     over.set()
@@ -192,6 +197,22 @@ def unkept(threads):
         fail(f["why"])
     if subprocess.run([MVE, "report", s.name], capture_output=True).returncode:
         fail("no report")
+    s.end()
+
+
+def held(threads):
+    s = Session("held", threads, 50, ring="1M",
+                more=("--when-full", "block", "--verdict-ms", "4000"))
+    for _ in range(49):
+        s.line()
+    s.wait(lambda f: has_read(f) and f["rewind"]["image"])
+    over = threading.Event()
+    telling = telling_lines(s, over)
+    f = s.wait(lambda f: f["role"] == "ended", 60)
+    over.set()
+    telling.join(20)
+    if f["verdicts"] != {"diverged": 1} or f"tried {TIMES} times" not in f["why"]:
+        fail(json.dumps(f, indent=1))
     s.end()
 
 
@@ -361,7 +382,7 @@ def kill(pid):
 
 
 CASES = {"once": once, "locks": locks, "shared": shared, "always": always, "unkept": unkept,
-         "forked": forked,
+         "held": held, "forked": forked,
          "forks_lead": forks_lead, "collected": collected, "crash": crash,
          "again": again, "image_gone": image_gone, "image_stopped": image_stopped, "killed": killed}
 

@@ -395,8 +395,10 @@ int64_t verdict_serve(struct version *v, const struct request *r)
 	}
 	if (asks_early(v, r))
 		return ANSWER_RETRY;
-	if (!rewind_is_again(v, r) && hold(v, r, v->monitor->options->verdict_ms))
+	if (!rewind_is_again(v, r) && hold(v, r, v->monitor->options->verdict_ms)) {
+		rewind_held(v);
 		return REPLY_LATER;
+	}
 	verdict_act(v, r);
 	return REPLY_LATER;
 }

@@ -75,6 +75,12 @@ bool rewind_has_lost(const struct version *v)
 	return v->rewind.image && !cursors_are_kept(v, v->rewind.image);
 }
 
+void rewind_held(struct version *v)
+{
+	if (may_go_back(v))
+		cursors_need(v, true);
+}
+
 bool rewind_try(struct version *v, const struct request *r)
 {
 	if (!may_go_back(v) || rewind_has_lost(v) ||

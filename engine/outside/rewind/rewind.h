@@ -10,6 +10,8 @@ void rewind_word_set(uint32_t *word, uint32_t value);
 int64_t rewind_serve(struct version *v, const struct request *r);
 /* The follower differs: true: it will try again, and the verdict is none yet. */
 bool rewind_try(struct version *v, const struct request *r);
+/* What it differs in is held, and reads nothing: its image is not let go for that. */
+void rewind_held(struct version *v);
 /* The ring has had no room for the image that it keeps. */
 bool rewind_has_lost(const struct version *v);
 /* It has tried again, and differs where it did: it need not wait for what the leader does. */

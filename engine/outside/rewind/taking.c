@@ -81,13 +81,19 @@ static int64_t image_due(struct version *v)
 	return 0;
 }
 
+/* But for a difference that is held, and will go back to it. */
+static void need_no_more(struct version *v)
+{
+	cursors_need(v, held_any(v->monitor, v, REQ_VERDICT));
+}
+
 int64_t image_begin(struct version *v)
 {
 	int64_t result = image_due(v);
 
 	/* The leader waits no longer for what may never come. */
 	if (result && v->rewind.state == REWIND_NONE)
-		cursors_need(v, false);
+		need_no_more(v);
 	if (result == -EAGAIN)
 		image_again(v);
 	return result;
@@ -97,7 +103,7 @@ void stand_over(struct version *v, int64_t reply)
 {
 	past_stood(v->monitor, PAUSE_image, now_us() - v->rewind.stands_us);
 	v->rewind.state = REWIND_NONE;
-	cursors_need(v, false);
+	need_no_more(v);
 	copies_answer(v, reply);
 	copies_drop(&v->rewind);
 	rewind_word_set(&v->brief->images.stand, 0);
