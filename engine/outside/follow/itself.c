@@ -170,17 +170,27 @@ static int processes_add(char *text, const struct version *v)
 	return processes;
 }
 
-const char *itself_why(const struct version *v)
+/* What differs now has gone back `tried` - 1 times itself: what did at other events was a race. */
+static void races_add(char *text, const struct rewind *rw, unsigned tried)
+{
+	uint64_t own = tried ? tried - 1 : 0, times = rw->rewinds > own ? rw->rewinds - own : 0;
+	unsigned i = 0;
+
+	while (i < rw->races && !strcmp(rw->race[i].text, rw->why) && rw->race[i].times <= own)
+		i++;
+	if (times && i < rw->races)
+		cause_add(text, "it differed %lu time%s before, and not when that was tried again "
+			  "(%s)", times, times == 1 ? "" : "s", rw->race[i].text);
+}
+
+const char *itself_why(const struct version *v, unsigned tried)
 {
 	static char text[CAUSE_MAX];
-	const struct rewind *rw = &v->rewind;
 	int processes;
 
 	text[0] = 0;
 	processes = processes_add(text, v);
-	if (rw->races)
-		cause_add(text, "it differed %lu time%s before, and not when that was tried again "
-			  "(%s)", rw->rewinds, rw->rewinds == 1 ? "" : "s", rw->race[0].text);
+	races_add(text, &v->rewind, tried);
 	if (!text[0])
 		cause_add(text, "%s: no cause is known", processes > 1 ?
 			  "its processes have one thread each and share no memory" :

@@ -7,6 +7,6 @@
 /* The same file with the same words. */
 bool itself_is(const struct version *v);
 /* What is known of why it differs; valid until the next call. */
-const char *itself_why(const struct version *v);
+const char *itself_why(const struct version *v, unsigned tried);
 
 #endif

@@ -155,7 +155,7 @@ void report_write(struct version *v, enum verdict verdict, const struct request 
 	w.where = r->args[2];
 	w.tried = v->monitor->options->rewind ? rewind_tried(v, r) : 1;
 	if ((verdict == VERDICT_DIVERGED || verdict == VERDICT_CRASHED) && itself_is(v))
-		w.itself = itself_why(v);
+		w.itself = itself_why(v, w.tried);
 	start_fill(&start, &copy, verdict == VERDICT_CRASHED);
 	w.follower.pid = r->pid;
 	w.tid = r->tid;
