@@ -145,17 +145,20 @@ static bool places_make(void)
 	return true;
 }
 
+/* Of several the latest: two descriptors may have the same data in one version, or in each. */
 static struct registration *row_of_data(uint64_t leaders, int32_t set, int32_t state)
 {
+	struct registration *found = NULL;
+
 	if (!epoll_places || !set)
 		return NULL;
 	for (uint32_t at = place(leaders, set); epoll_places[at]; at = (at + 1) & (places_n - 1)) {
 		struct registration *r = row_at(epoll_places[at] - 1);
 
-		if (r->set == state && r->leaders == leaders)
-			return r;
+		if (r->set == state && r->leaders == leaders && (!found || r->turn > found->turn))
+			found = r;
 	}
-	return NULL;
+	return found;
 }
 
 static struct registration *by_data(uint64_t leaders, int32_t set)
@@ -242,15 +245,17 @@ static uint32_t row_make(int32_t set, int32_t fd, uint64_t leaders, uint64_t own
 }
 
 /*
- * A row of these data is a connection's whose end was not told, or not yet: nobody
+ * Where not all is told, a row of these data is a connection's whose end was not: nobody
  * registers what is another's.  Its descriptor may be another's by now, in another set.
+ * Else it is one whose end is told yet, or a program that does so: nginx registers for a
+ * moment what it finds on its stack.  The later one counts while it is there.
  */
-static void outdated_forget(int32_t set, uint64_t leaders, uint64_t own)
+static void outdated_forget(int32_t set, uint64_t leaders)
 {
 	struct registration *old = by_data(leaders, set);
 
 	dropped_forget(set, leaders);
-	if (!old || (!is_stateless() && old->own == own))
+	if (!old || !is_stateless())
 		return;
 	if (by_number(old->fd) == old)
 		fd_row(old->fd)->epoll = 0;
@@ -276,6 +281,7 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 
 	if (op == CTL_DEL) {
 		latch_take(LATCH_epoll);
+		turns++;
 		forget(description_of(epfd), fd);
 		latch_give(LATCH_epoll);
 		return;
@@ -285,11 +291,12 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 	leaders_data = *(const uint64_t *)(leaders + DATA_AT);
 	data = *(const uint64_t *)(own + DATA_AT);
 	latch_take(LATCH_epoll);
+	turns++;
 	set = description_make(epfd);
 	forget(set, fd);
-	outdated_forget(set, leaders_data, data);
+	outdated_forget(set, leaders_data);
 	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
-	if (is_stateless() || rules_given() || leaders_data != data)
+	if (is_stateless() || rules_given() || leaders_data != data || by_data(leaders_data, set))
 		add(set, fd, leaders_data, data);
 	latch_give(LATCH_epoll);
 }
@@ -489,7 +496,7 @@ void epoll_noted(const struct walk *call)
 	if ((int32_t)call->args[1] != CTL_DEL) {
 		data = target_in(event, call->args[3], sizeof(event)) ? 0 :
 		       *(const uint64_t *)(event + DATA_AT);
-		outdated_forget(set, data, data);
+		outdated_forget(set, data);
 		add(set, fd, data, data);
 	}
 	latch_give(LATCH_epoll);
