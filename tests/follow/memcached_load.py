@@ -1,11 +1,11 @@
 """memcached_load.py PORT SECONDS: counters, cas, expiry, large values, several
-keys at once, and so many values that most are thrown out."""
+keys at once, and so many values that most are thrown out.  tests/strangers has the same tasks."""
 import sys
 import time
 
 from load import Load, Wrong, connect, must
 
-PORT = int(sys.argv[1])
+PORT = int(sys.argv[1]) if __name__ == "__main__" else 0
 
 
 class Memcached:
@@ -172,11 +172,15 @@ def fresh(_, number):
     return step
 
 
+TASKS = (values, counters, cas, shared, evictions, large, expiry, pipelines, fresh)
+
+
 def main():
     load = Load(float(sys.argv[2]))
-    for make in (values, counters, cas, shared, evictions, large, expiry, pipelines, fresh):
+    for make in TASKS:
         load.add(make, 4)
     load.run()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,14 +1,15 @@
 """redis_load.py PORT SECONDS [IDLE] [RELEASE]: every data type, expiry, publishing, Lua,
 MULTI, blocking pops, pipelines, snapshots and rewrites, from many clients at once.
 RELEASE: only what that release of Redis knows; then nothing is saved, and nothing is
-larger than what it reads at once."""
+larger than what it reads at once.  tests/strangers has the same tasks."""
 import sys
 import time
 
 from load import Load, Wrong, connect, must
 
-PORT = int(sys.argv[1])
-RELEASE = tuple(int(n) for n in sys.argv[4].split(".")[:2]) if len(sys.argv) > 4 else ()
+WORDS = sys.argv if __name__ == "__main__" else [__file__, 0]
+PORT = int(WORDS[1])
+RELEASE = tuple(int(n) for n in WORDS[4].split(".")[:2]) if len(WORDS) > 4 else ()
 
 class Redis:
     def __init__(self):
@@ -250,16 +251,18 @@ def saving(load, _):
     return step
 
 
+TASKS += [lua, expiry, publishing, blocking, pipelines, large, fresh]
+
+
 def main():
-    load = Load(float(sys.argv[2]))
+    load = Load(float(WORDS[2]))
     for make in TASKS:
         load.add(make, 2)
-    for make in (lua, expiry, publishing, blocking, pipelines, large, fresh):
-        load.add(make, 2)
-    load.add(idle, int(sys.argv[3]) if len(sys.argv) > 3 else 100)
+    load.add(idle, int(WORDS[3]) if len(WORDS) > 3 else 100)
     if not RELEASE:
         load.add(saving)
     load.run()
 
 
-main()
+if __name__ == "__main__":
+    main()

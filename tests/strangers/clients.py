@@ -448,3 +448,20 @@ class TorControl(Lines):
     def ask(self, n):
         self.say(f"GETCONF Nickname\r\nSETCONF ContactInfo=c{n}\r\nGETCONF ContactInfo\r\n")
         self.until(rb"250 Nickname=strange\r\n250 OK\r\n250 ContactInfo=c\d+\r\n")
+
+
+class Task(Client):
+    """One of a load of tests/follow (server.load, which has Load's over() from us), as one of its
+    threads: it keeps its connections, and says how many requests a step was."""
+    lives = 1 << 30
+
+    def open(self):
+        self.server.load.PORT = self.port
+        make, number = self.server.tasks[self.who]
+        self.step = make(self, number)
+
+    def over(self):
+        return False
+
+    def ask(self, n):
+        return self.step()

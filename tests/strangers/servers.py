@@ -21,6 +21,8 @@ class Server:
     udp = False
     crash = "SEGV"      # the signal that ends it (None: it handles them all)
     connections, begin_s = 3, 30
+    plant = None        # what planting.py asks for, and what of the answer it changes
+    build = None        # how servers/build calls it, where it makes editions of it
 
     def __init__(self, port, folder):
         self.port, self.folder = port, folder

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""try.py [--table] [--only PHASE,...] [--one-at-a-time] [SERVER...|all]: a server that mve was not made with,
-tried as a stranger would.  servers.py has them, a few lines each; clients.py checks each answer.
+"""try.py [--table] [--only PHASE,...] [--one-at-a-time] [--asan] [SERVER...|all]: a server that mve
+was not made with, tried as a stranger would.  servers.py has them, a few lines each; clients.py
+checks each answer.
 
 	native	alone, under load
 	held	under plain `mve run`
@@ -12,14 +13,19 @@ tried as a stranger would.  servers.py has them, a few lines each; clients.py ch
 	daemon	as a daemon: with a follower, promoted to and fro, crashed, stopped
 	record	recorded under load, and replayed twice to the end: equal (only when asked for)
 	soak	with a follower, loaded for --seconds (60) beside --spinners (0) that compute: what
-		`mve status` counts of races and waits stands behind it (only when asked for)
+		`mve status` counts of races and waits stands behind it; then as plant, but for
+		the time (only when asked for)
+	plant	a byte of what it answers with is another in the follower (planting.py), under
+		load: that is reported within two seconds, as one that differed each time that it
+		was tried (only when asked for)
 
-Each begins anew, in a session of its own.  It says a line for each: `yes`, or what did not hold:
+--asan: a plain build of servers/build leads, and one with AddressSanitizer follows.  Each begins anew, in a session of its own.  It says a line for each: `yes`, or what did not hold:
 requests that got no or a wrong answer are *lost* and counted, nobody answered for QUIET_S is an
 *outage*, and why a follower was dropped stands behind it.  With --table the lines of docs/followers.md's table.  Status 0: all held."""
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -30,6 +36,7 @@ import time
 
 import classics     # noqa: F401, adds to SERVERS
 import threads      # noqa: F401, so does it
+import planting
 from clients import Wrong
 from servers import SERVERS
 
@@ -39,6 +46,9 @@ PHASES = ("native", "held", "follow", "reload", "promote", "crash", "daemon")
 LOAD = 40       # answers between two things that happen
 QUIET_S = 30    # longer than a client waits
 REPLAY_S = 200
+BUILD_S = 1800
+REPORTED_S = 2  # after the answer that differs
+TRIES = 8       # --rewind
 
 
 class Load:
@@ -59,8 +69,8 @@ class Load:
                     self.drop(client)
                     client = server.client(server, who)
                     left = client.lives
-                client.ask(n)
-                self.answers += 1
+                got = client.ask(n) or 1
+                self.answers += got
                 left -= 1
             except Exception as e:      # whatever a library throws
                 self.lost.append(f"{type(e).__name__}: {e}")
@@ -113,6 +123,8 @@ class Session:
         self.recording = self.folder + ".log"
         self.server = kind(free_port(kind.udp), self.folder)
         command = self.server.command(daemon)
+        if AT["asan"]:
+            command, how = self.editions(command, how)
         if self.held:
             how = [word.format(recording=self.recording) for word in how]
             command = [MVE, "run", "-n", self.name, *how, "--ring", "16M", "--when-full", "block",
@@ -121,6 +133,20 @@ class Session:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out,
                                             stderr=out, cwd=self.folder, start_new_session=True)
         self.answers()
+
+    def editions(self, command, how):
+        """A plain one, followed by one with a sanitizer; by paths of one length: servers show them."""
+        names = {"leads": "plain", "heeds": "asan"}
+        for name, edition in names.items():
+            done = subprocess.run([f"{ROOT}/servers/build", self.server.build, edition],
+                                  capture_output=True, text=True, timeout=BUILD_S)
+            if done.returncode:
+                raise Wrong(done.stderr.strip())
+            os.symlink(done.stdout.strip(), f"{self.folder}/{name}")
+        led, heeded = ([f"{self.folder}/{name}", *command[1:]] for name in names)
+        if how and how[0] == "-f":
+            how = ["-f", shlex.join(heeded), *how[2:]]
+        return led, how
 
     def answers(self):
         """It has begun: a client gets its first answer."""
@@ -165,6 +191,8 @@ class Session:
         rest = [v for v in self.status()["versions"] if v["role"] != "leader"]
         if len(rest) != 1 or rest[0]["role"] != "follower" or not rest[0]["alive"]:
             raise Wrong(f"dropped: {self.why()}")
+        if rest[0]["findings_all"]:
+            raise Wrong(f"found: {self.why()}")
         return rest[0]
 
     def steady(self, seconds=30):
@@ -328,6 +356,32 @@ def counted(session, leads):
     return ", ".join(words)
 
 
+def planted(session, load, within):
+    """In words: how long behind the answer that differs mve says so, and of which try."""
+    session.alive()
+    places, since, other = planting.plant(session)
+    while any(v["role"] == "follower" for v in session.status()["versions"]):
+        if time.monotonic() > since + QUIET_S:
+            raise Wrong(f"planted in {places} places, and not reported for {QUIET_S} s")
+        time.sleep(0.01)
+    took = time.monotonic() - since
+    done = subprocess.run([MVE, "report", session.name, "--json"], capture_output=True, timeout=20)
+    report = json.loads(done.stdout)
+    words = (f"planted in {places} places, reported after {took:.1f} s, tried {report['tried']} "
+             "times")
+    if report["difference"] != "bytes" or other not in report["argument"]["follower"]["text"]:
+        raise Wrong(f"{words}, but {report['summary']} is not {other}")
+    if report["tried"] != TRIES or took > within:
+        raise Wrong(words)
+    load.more()
+    return words
+
+
+def plant(session, load):
+    load.more(3 * LOAD)
+    return "yes, " + planted(session, load, REPORTED_S)
+
+
 def soak(session, load):
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                 for _ in range(AT["spinners"])]
@@ -344,11 +398,20 @@ def soak(session, load):
             one.wait()
     load.stop()
     session.steady(60)
-    return (f"yes, {load.answers} answers, {had}; leader: {counted(session, True)}; "
-            f"follower: {counted(session, False)}")
+    words = (f"yes, {load.answers} answers, {had}; leader: {counted(session, True)}; "
+             f"follower: {counted(session, False)}")
+    if not session.server.plant:
+        return words
+    again = Load(session.server)
+    try:
+        words += "; " + planted(session, again, QUIET_S)
+        again.stop()
+    finally:
+        again.stopping = True
+    return words
 
 
-AT = {"seconds": 60, "spinners": 0}
+AT = {"seconds": 60, "spinners": 0, "asan": False}
 FOLLOWED = ["-f", "same"]
 WITH = {"native": None, "held": [], "record": ["--record", "{recording}"]}
 
@@ -401,7 +464,11 @@ def main():
     if "--one-at-a-time" in words:
         words.remove("--one-at-a-time")
         FOLLOWED.append("--one-at-a-time")
-    for name in AT:
+    if "--asan" in words:
+        words.remove("--asan")
+        AT["asan"] = True
+        os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+    for name in "seconds", "spinners":
         if f"--{name}" in words:
             AT[name] = int(words.pop(words.index(f"--{name}") + 1))
             words.remove(f"--{name}")
