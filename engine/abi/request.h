@@ -173,6 +173,8 @@ enum image_word {
 	IMAGE_STANDS,		/* all of its threads stand for this one; -> all processes do */
 	IMAGE_MADE,		/* this process is its copy; -> each has one, or there is none */
 	IMAGE_WOKE,		/* the asker was one, and this process is now; -> all go on */
+	IMAGE_STILL,		/* a leader that wants room asks: -> 1 if the followers that have
+				   images read nothing, though they had the time */
 	IMAGE_LOST,		/* a lock, enum image_loss: the threads' order is lost: the image
 				   is to go on; -> it cannot; -EPERM: nor ever */
 };

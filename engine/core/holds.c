@@ -105,20 +105,36 @@ static bool image_is_waited_for(const struct streams *s, const struct section *o
 	return needed || lane_is_behind(s, own, version, index);
 }
 
-bool images_let_go(const struct streams *s, struct section *own, uint32_t index)
+/* Followers whose images are in the way, and need not be waited for. */
+static uint32_t images_that_may_go(const struct streams *s, const struct section *own,
+				   uint32_t index)
 {
-	uint32_t bits = streams_followers(s, own);
-	bool any = false;
+	uint32_t bits = streams_followers(s, own), may = 0;
 
 	for (; bits; bits &= bits - 1) {
 		uint32_t v = (uint32_t)__builtin_ctz(bits);
 		const struct section *its = streams_section(s, v);
 
-		if (v >= VERSIONS || !is_told(own, its, v) ||
-		    image_is_waited_for(s, own, v, index))
-			continue;
-		ANNOUNCE(image, &own->unkept[v], LOOK(image, &its->image));
-		any = true;
+		if (v < VERSIONS && is_told(own, its, v) &&
+		    !image_is_waited_for(s, own, v, index))
+			may |= 1u << v;
 	}
-	return any;
+	return may;
+}
+
+bool images_may_go(const struct streams *s, const struct section *own, uint32_t index)
+{
+	return images_that_may_go(s, own, index);
+}
+
+bool images_let_go(const struct streams *s, struct section *own, uint32_t index)
+{
+	uint32_t may = images_that_may_go(s, own, index);
+
+	for (uint32_t bits = may; bits; bits &= bits - 1) {
+		uint32_t v = (uint32_t)__builtin_ctz(bits);
+
+		ANNOUNCE(image, &own->unkept[v], LOOK(image, &streams_section(s, v)->image));
+	}
+	return may;
 }

@@ -13,5 +13,7 @@ bool version_reads(const struct streams *s, const struct section *own, uint32_t 
 /* There is no room for who tells in the lane (LANES: in none yet): no image is told anything any
  * more that need not be waited for.  True: one was. */
 bool images_let_go(const struct streams *s, struct section *own, uint32_t index);
+/* One would be. */
+bool images_may_go(const struct streams *s, const struct section *own, uint32_t index);
 
 #endif

@@ -127,7 +127,7 @@ class Session:
             command, how = self.editions(command, how)
         if self.held:
             how = [word.format(recording=self.recording) for word in how]
-            command = [MVE, "run", "-n", self.name, *how, "--ring", "16M", "--when-full", "block",
+            command = [MVE, "run", "-n", self.name, *how, "--ring", "8M", "--when-full", "block",
                        "--", *command]
         with open(f"{self.folder}/out", "ab") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out,

@@ -146,6 +146,11 @@ bool request_may(const struct thread *t)
 	return monitor_alive() && answers(t);
 }
 
+bool request_is_free(const struct thread *t)
+{
+	return request_may(t) && request_of(t)->state == RS_IDLE;
+}
+
 /* Asks and waits for the answer; -ENOSYS when there is no monitor. */
 long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		 uint64_t c)

@@ -6,6 +6,8 @@
 
 /* There is somebody to answer, and a slot to ask in. */
 bool request_may(const struct thread *t);
+/* The same, and it asks for nothing yet. */
+bool request_is_free(const struct thread *t);
 long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		 uint64_t c);
 void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,

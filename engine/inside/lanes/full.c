@@ -22,7 +22,8 @@
 
 struct full {
 	uint64_t waited;	/* only as long as it looked: it may have been stopped meanwhile */
-	uint64_t still;		/* of that, since somebody has made room last */
+	uint64_t still;		/* of that, since somebody has made room last, */
+	uint64_t asked;		/* and until the monitor was asked why */
 	uint32_t change, words;
 	struct word word[VERSIONS];
 };
@@ -95,15 +96,32 @@ static bool words_differ(const struct full *f)
 	return false;
 }
 
-/* A follower may stand for what would be told next, while what its image holds is read already. */
+/* No: they want a processor.  True also where nobody can say so. */
+static bool followers_are_still(void)
+{
+	struct thread *t = thread_self();
+
+	return !request_is_free(t) || request_ask(t, REQ_IMAGE, IMAGE_STILL, 0, 0);
+}
+
+/*
+ * A follower may stand for what would be told next, while what its image holds is read already.
+ * The second half of the wait is of its own time (image_still).
+ */
 static void full_still(struct writer *w, struct full *f, uint64_t ns)
 {
-	f->still = words_differ(f) ? 0 : f->still + ns;
-	if (f->still < wait_limit(WAIT_image))
+	if (words_differ(f))
+		f->still = f->asked = 0;
+	else
+		f->still += ns;
+	if (f->still < f->asked + wait_limit(WAIT_image) / 2)
+		return;
+	f->asked = f->still;
+	if (!images_may_go(w->streams, w->section, LANES) || !followers_are_still())
 		return;
 	if (images_let_go(w->streams, w->section, LANES))
 		wait_note(WAIT_image, f->still, true);
-	f->still = 0;
+	f->still = f->asked = 0;
 }
 
 /* True: it has been waited for long enough. */

@@ -260,6 +260,16 @@ bool streams_lane_waits(const struct monitor *m, uint32_t version, uint32_t sour
 	return asleep == asleep_at(CONSUME(lane_head, &lane_at(m, source, index)->head));
 }
 
+/* It grows with each cell that the version takes; a lane's next life may make it less. */
+uint64_t streams_taken(const struct monitor *m, uint32_t version)
+{
+	uint64_t cells = 0;
+
+	LANES_EACH(m, m->leader, i)
+		cells += CONSUME(cursor_at, &cursor_at(m, version, i)->at);
+	return cells;
+}
+
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source)
 {
 	uint64_t cells = 0;

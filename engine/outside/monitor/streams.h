@@ -41,6 +41,8 @@ bool streams_process_over(const struct monitor *m, uint32_t lane);
 /* The version's process has read to its end, or its present one, each lane that it reads. */
 bool streams_process_read(const struct monitor *m, uint32_t version, pid_t pid);
 void streams_end_twins(struct monitor *m, const struct version *v);
+/* What a version has read, in cells: another number when it has read more. */
+uint64_t streams_taken(const struct monitor *m, uint32_t version);
 /* Cells of one version's stream that another has not taken; those of one lane. */
 uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
 			     uint32_t index);

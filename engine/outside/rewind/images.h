@@ -9,6 +9,7 @@
 
 #include "engine/abi/brief.h"
 #include "engine/abi/request.h"
+#include "engine/outside/follow/given.h"
 
 /*
  * Limit (followers): places of one image at which a follower may differ, and be tried again.
@@ -69,6 +70,8 @@ struct rewind {
 	uint64_t until_ms;	/* the state is waited for */
 	uint64_t stands_us;	/* since then it has stood, or come to stand, for an image */
 	uint64_t again_ms;	/* there is none, and another is begun then; 0: none is */
+	struct given still;	/* since it has read last, when its leader wanted room */
+	uint64_t still_at;	/* all that it had read by then */
 	unsigned failed;	/* so often in a row did none come of it, or not last */
 	bool needed;		/* it has gone back to the one that is kept */
 	unsigned lost;		/* so often for its order was lost (order_lost) */

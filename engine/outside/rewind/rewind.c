@@ -53,6 +53,8 @@ int64_t rewind_serve(struct version *v, const struct request *r)
 		return image_made(v, r);
 	case IMAGE_WOKE:
 		return image_woke(v, r);
+	case IMAGE_STILL:
+		return image_still(v->monitor);
 	case IMAGE_LOST:
 		return order_lost(v, r);
 	default:

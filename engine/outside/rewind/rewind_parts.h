@@ -23,6 +23,9 @@ int64_t image_woke(struct version *v, const struct request *r);
 int64_t order_lost(struct version *v, const struct request *r);
 void back_look(struct version *v, bool late);
 
+/* The followers that have images read nothing, though they had the time. */
+bool image_still(struct monitor *m);
+
 /* races.c */
 void race_note(struct version *v, const struct request *r);
 /* The same of a lock whose order was lost. */

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/late/past.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rewind/rewind_parts.h"
 #include "engine/outside/takeover/takeover.h"
@@ -97,6 +99,33 @@ int64_t image_begin(struct version *v)
 	if (result == -EAGAIN)
 		image_again(v);
 	return result;
+}
+
+/* Its own time: on a busy machine it may have had no processor. */
+static bool is_still(struct version *v)
+{
+	struct rewind *rw = &v->rewind;
+	uint64_t at = streams_taken(v->monitor, v->index);
+
+	if (!rw->still.v || rw->still_at != at) {
+		given_begin(&rw->still, v, WAIT_MIDDLE_NS / 1000 / 2);
+		rw->still_at = at;
+		return false;
+	}
+	return given_over(&rw->still);
+}
+
+bool image_still(struct monitor *m)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		if (i != m->leader && v->rewind.image && v->state == VERSION_FOLLOWS)
+			all &= is_still(v);
+	}
+	return all;
 }
 
 void stand_over(struct version *v, int64_t reply)
