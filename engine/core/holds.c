@@ -69,24 +69,35 @@ static uint64_t head_of(const struct section *own, uint32_t index)
 	return __atomic_load_n(&own->lane[index].head, __ATOMIC_RELAXED);
 }
 
-/* Of the lane's full chunks it has one to read. */
-static bool lane_is_behind(const struct streams *s, const struct section *own, uint32_t version,
-			   uint32_t index)
-{
-	const struct lane *l = &own->lane[index];
-	uint32_t full = (uint32_t)(head_of(own, index) / CHUNK_CELLS);
-
-	MUST(version < VERSIONS && index < LANES);
-	return full && __atomic_load_n(&l->readers, __ATOMIC_RELAXED) >> version & 1 &&
-	       version_reads(s, own, version, index,
-			     __atomic_load_n(&l->base, __ATOMIC_RELAXED) + full - 1);
-}
-
 /* It sleeps for what comes next in the lane. */
 static bool is_asleep(const struct section *its, const struct section *own, uint32_t index)
 {
 	return __atomic_load_n(&its->asleep[index], __ATOMIC_RELAXED) ==
 	       asleep_at(head_of(own, index));
+}
+
+static bool lane_is_unread(const struct section *own, const struct section *its, uint32_t version,
+			   uint32_t index)
+{
+	const struct lane *l = &own->lane[index];
+	const struct cursor *c = &its->cursor[index];
+
+	MUST(version < VERSIONS && index < LANES);
+	return __atomic_load_n(&l->readers, __ATOMIC_RELAXED) >> version & 1 &&
+	       CONSUME(cursor_done, &c->done) != __atomic_load_n(&l->life, __ATOMIC_RELAXED) &&
+	       CONSUME(cursor_at, &c->at) != head_of(own, index);
+}
+
+/* It goes on by itself for a while, and makes room, or comes to a further image. */
+static bool is_behind(const struct section *own, const struct section *its, uint32_t version)
+{
+	uint32_t lanes = section_lanes(own);
+
+	MUST(lanes <= LANES);
+	for (uint32_t i = 0; i < lanes; i++)
+		if (lane_is_unread(own, its, version, i))
+			return true;
+	return false;
 }
 
 /* With an image, of who tells in the lane.  Who sleeps in the middle of an event has no end. */
@@ -100,9 +111,10 @@ static bool image_is_waited_for(const struct streams *s, const struct section *o
 		return false;
 	if (index == LANES)
 		return needed;
-	if (is_asleep(its, own, index))
-		return needed && CONSUME(cursor_at, &its->cursor[index].at) == head_of(own, index);
-	return needed || lane_is_behind(s, own, version, index);
+	if (is_asleep(its, own, index) &&
+	    CONSUME(cursor_at, &its->cursor[index].at) != head_of(own, index))
+		return false;
+	return needed || is_behind(own, its, version);
 }
 
 /* Followers whose images are in the way, and need not be waited for. */
