@@ -5,6 +5,8 @@ import sys
 import threading
 import time
 
+WAIT_S = 30     # for an answer
+
 
 class Wrong(Exception):
     """A reply that is not the expected one."""
@@ -57,6 +59,6 @@ def must(got, expected, about=""):
 
 
 def connect(port):
-    s = socket.create_connection(("127.0.0.1", port), 30)
+    s = socket.create_connection(("127.0.0.1", port), WAIT_S)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return s

@@ -3,6 +3,7 @@ keys at once, and so many values that most are thrown out.  tests/strangers has 
 import sys
 import time
 
+import load
 from load import Load, Wrong, connect, must
 
 PORT = int(sys.argv[1]) if __name__ == "__main__" else 0
@@ -139,7 +140,7 @@ def expiry(_, number):
         must(m.set(key, b"v", 1), b"STORED")
         must(m.set(key + b"-", b"v", -1), b"STORED")
         must(m.get(key + b"-"), {}, "born dead")
-        gone_by = time.monotonic() + 30
+        gone_by = time.monotonic() + load.WAIT_S
         while m.get(key):  # its clock is a timer of its own, which may be late
             if time.monotonic() > gone_by:
                 raise Wrong("a value does not expire")
@@ -176,10 +177,10 @@ TASKS = (values, counters, cas, shared, evictions, large, expiry, pipelines, fre
 
 
 def main():
-    load = Load(float(sys.argv[2]))
+    tasks = Load(float(sys.argv[2]))
     for make in TASKS:
-        load.add(make, 4)
-    load.run()
+        tasks.add(make, 4)
+    tasks.run()
 
 
 if __name__ == "__main__":

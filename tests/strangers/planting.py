@@ -7,7 +7,8 @@ import re
 import socket
 import time
 
-from clients import WAIT_S, Wrong
+import clients
+from clients import Wrong
 
 WIDE = 1 << 30      # nothing that is wider: a sanitizer's shadow, what a heap has only reserved
 
@@ -72,8 +73,8 @@ def everywhere(monitor, leader, text, other):
 
 def ask(port, words, text):
     """The leader has it still."""
-    with socket.create_connection(("127.0.0.1", port), WAIT_S) as s:
-        s.settimeout(WAIT_S)
+    with socket.create_connection(("127.0.0.1", port), clients.WAIT_S) as s:
+        s.settimeout(clients.WAIT_S)
         s.sendall(words)
         data = b""
         while text not in data:

@@ -11,6 +11,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 os.environ["PATH"] += ":/usr/local/go/bin"
 sys.path.append(f"{ROOT}/tests/follow")
 
+import load             # noqa: E402, what those share
 import memcached_load   # noqa: E402, where the path leads
 import redis_load       # noqa: E402
 

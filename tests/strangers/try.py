@@ -14,7 +14,8 @@ checks each answer.
 	record	recorded under load, and replayed twice to the end: equal (only when asked for)
 	soak	with a follower, loaded for --seconds (60) beside --spinners (0) that compute: what
 		`mve status` counts of races and waits stands behind it; then as plant, but for
-		the time (only when asked for)
+		the time (only when asked for).  --patience 10: all waits are so many times as
+		long, where others have the processors
 	plant	a byte of what it answers with is another in the follower (planting.py), under
 		load: that is reported within two seconds, as one that differed each time that it
 		was tried (only when asked for)
@@ -35,8 +36,9 @@ import threading
 import time
 
 import classics     # noqa: F401, adds to SERVERS
-import threads      # noqa: F401, so does it
+import clients
 import planting
+import threads      # so does it
 from clients import Wrong
 from servers import SERVERS
 
@@ -93,14 +95,15 @@ class Load:
         while self.answers < want:
             if self.answers > had:
                 had, since = self.answers, time.monotonic()
-            elif time.monotonic() > since + QUIET_S:
-                raise Wrong(f"outage: no answer for {QUIET_S} s; {self.lost[-1:]}")
+            elif time.monotonic() > since + QUIET_S * AT["patience"]:
+                raise Wrong(f"outage: no answer for {QUIET_S * AT['patience']} s; "
+                            f"{self.lost[-1:]}")
             time.sleep(0.01)
 
     def over(self):
         self.stopping = True
         for thread in self.threads:
-            thread.join(45)
+            thread.join(45 * AT["patience"])
 
     def stop(self):
         self.over()
@@ -150,7 +153,7 @@ class Session:
 
     def answers(self):
         """It has begun: a client gets its first answer."""
-        end = time.monotonic() + self.server.begin_s
+        end = time.monotonic() + self.server.begin_s * AT["patience"]
         while True:
             try:
                 client = self.server.client(self.server, 9)
@@ -162,7 +165,8 @@ class Session:
                 time.sleep(0.2)
 
     def status(self):
-        done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True, timeout=20)
+        done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True,
+                              timeout=20 * AT["patience"])
         return json.loads(done.stdout) if done.returncode == 0 else {"versions": []}
 
     def leader(self):
@@ -361,11 +365,12 @@ def planted(session, load, within):
     session.alive()
     places, since, other = planting.plant(session)
     while any(v["role"] == "follower" for v in session.status()["versions"]):
-        if time.monotonic() > since + QUIET_S:
-            raise Wrong(f"planted in {places} places, and not reported for {QUIET_S} s")
+        if time.monotonic() > since + QUIET_S * AT["patience"]:
+            raise Wrong(f"planted in {places} places, and not reported")
         time.sleep(0.01)
     took = time.monotonic() - since
-    done = subprocess.run([MVE, "report", session.name, "--json"], capture_output=True, timeout=20)
+    done = subprocess.run([MVE, "report", session.name, "--json"], capture_output=True,
+                              timeout=20 * AT["patience"])
     report = json.loads(done.stdout)
     words = (f"planted in {places} places, reported after {took:.1f} s, tried {report['tried']} "
              "times")
@@ -397,21 +402,21 @@ def soak(session, load):
             one.kill()
             one.wait()
     load.stop()
-    session.steady(60)
+    session.steady(60 * AT["patience"])
     words = (f"yes, {load.answers} answers, {had}; leader: {counted(session, True)}; "
              f"follower: {counted(session, False)}")
     if not session.server.plant:
         return words
     again = Load(session.server)
     try:
-        words += "; " + planted(session, again, QUIET_S)
+        words += "; " + planted(session, again, QUIET_S * AT["patience"])
         again.stop()
     finally:
         again.stopping = True
     return words
 
 
-AT = {"seconds": 60, "spinners": 0, "asan": False}
+AT = {"seconds": 60, "spinners": 0, "patience": 1, "asan": False}
 FOLLOWED = ["-f", "same"]
 WITH = {"native": None, "held": [], "record": ["--record", "{recording}"]}
 
@@ -468,10 +473,12 @@ def main():
         words.remove("--asan")
         AT["asan"] = True
         os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
-    for name in "seconds", "spinners":
+    for name in "seconds", "spinners", "patience":
         if f"--{name}" in words:
             AT[name] = int(words.pop(words.index(f"--{name}") + 1))
             words.remove(f"--{name}")
+    clients.WAIT_S *= AT["patience"]
+    threads.load.WAIT_S *= AT["patience"]
     names = [w.lower() for w in words if w != "--table"]
     names = list(SERVERS) if names in ([], ["all"]) else names
     os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="mve-strangers-"))
