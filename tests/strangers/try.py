@@ -192,7 +192,10 @@ class Session:
 
     def alive(self):
         """The follower, which is one still."""
-        rest = [v for v in self.status()["versions"] if v["role"] != "leader"]
+        end, versions = time.monotonic() + 20 * AT["patience"], []
+        while not versions and time.monotonic() < end:      # a monitor without a processor
+            versions = self.status()["versions"]
+        rest = [v for v in versions if v["role"] != "leader"]
         if len(rest) != 1 or rest[0]["role"] != "follower" or not rest[0]["alive"]:
             raise Wrong(f"dropped: {self.why()}")
         if rest[0]["findings_all"]:
