@@ -52,6 +52,13 @@ bool wait_given_up(enum wait_kind kind)
 	return __atomic_load_n(&vain_more[kind], __ATOMIC_RELAXED) >= VAIN_MOST;
 }
 
+bool wait_met_often(enum wait_kind kind)
+{
+	MUST(kind < WAITS);
+	return __atomic_load_n(&((struct area *)boot.area)->wait[kind].met, __ATOMIC_RELAXED) >=
+	       VAIN_MOST;
+}
+
 bool patience_step(struct patience *p)
 {
 	uint32_t seen = change_now();

@@ -17,6 +17,8 @@ void wait_note(enum wait_kind kind, uint64_t ns, bool met);
  */
 void wait_vain(enum wait_kind kind, bool vain);
 bool wait_given_up(enum wait_kind kind);
+/* So often in vain in the version's life, which an image that goes on does not forget. */
+bool wait_met_often(enum wait_kind kind);
 
 /* The next sleep between two looks. */
 static inline uint64_t pause_longer(uint64_t ns)

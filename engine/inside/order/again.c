@@ -18,6 +18,7 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
 
@@ -50,7 +51,8 @@ void again_met(struct thread *t, uint64_t seq)
 	if (tries % AGAIN_WAYS == AGAIN_PUT_OFF)
 		put_off(t, seq, tries);
 	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&
-		 tries % AGAIN_WAYS == AGAIN_STEPS && !in_turns())	/* then none is at work */
+		 tries % AGAIN_WAYS == AGAIN_STEPS &&
+		 !in_turns() && !wait_met_often(WAIT_apart))	/* none is at work; some are ever */
 		order_wait_while(t, seq, order_others_busy, WAIT_apart);
 }
 
