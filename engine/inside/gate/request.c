@@ -38,7 +38,7 @@ bool monitor_alive(void)
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
-/* Two may wait for it: the bell's thread, and the loop in the middle of a takeover. */
+/* Two may wait for it: the loop, and the thread that will have to reach into this process. */
 void request_ring(void)
 {
 	PUBLISH_BY(area_doorbell, fetch_add, &area()->doorbell, 1);

@@ -34,6 +34,7 @@
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/start/exec.h"
 
 #define KILL_ROUNDS	8	/* a process may fork while we look */
@@ -236,6 +237,9 @@ static void *bell_wait(void *arg)
 
 int version_bell_start(struct version *v)
 {
+	reach_hear(v->area);
+	if (wakes_bells(v->monitor))
+		return 0;
 	return -pthread_create(&v->bell_thread, NULL, bell_wait, v);
 }
 

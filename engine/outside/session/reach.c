@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/abi/area.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/kernel/process.h"
@@ -31,6 +32,7 @@
 #define LOOK_MS		20	/* at a thread that is not done: it may want a processor only */
 #define SPINS		500	/* looks before it sleeps: most is done sooner than one is woken */
 #define SPINS_URGENT	4000	/* where clients wait: until a thread has been woken, and does it */
+#define SPINS_COMES	2000	/* of a thread that was told that it is about to be needed */
 #define STARVED_MS	10000	/* which is the machine's, up to then */
 
 /* Limit (reaching into processes): at a time that do not answer. Beyond: none that may not. */
@@ -42,6 +44,7 @@
 #define DEBT_MS		2000	/* so long a user's processes have us wait, and */
 #define DEBT_SHARE	4	/* a part of the time that goes by */
 #define DEBTS		16
+#define BELLS		8	/* VERSIONS */
 
 enum state { ROW_IDLE, ROW_GIVEN, ROW_DONE };
 
@@ -64,6 +67,8 @@ static struct { uint64_t ms, at_ms; } debts[DEBTS];
 static struct row *row_now;	/* whose room was given */
 static unsigned stuck, posted;
 static unsigned spins = SPINS;
+static const struct area *bells[BELLS];
+static unsigned bells_high;
 static bool owing;
 static pid_t ours;	/* in a child of it nobody else is served */
 static pid_t stands;
@@ -118,6 +123,43 @@ static long sleeps(void)
 	return u.ru_nvcsw;
 }
 
+/* One has rung since that says that it has crashed, which is a hint and no more. */
+static bool urgent(const uint32_t *heard, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (CONSUME(area_doorbell, &bells[i]->doorbell) != heard[i] &&
+		    __atomic_load_n(&bells[i]->crash_ns, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+/*
+ * The first row's thread hears the bells as the loop does, which takes as long to wake, and then
+ * to come to what is to be done.  Nobody else looks a moment longer than they are told: it may
+ * be that who waits for us has no other processor.
+ */
+static void row_sleep(struct row *row, enum state is)
+{
+	unsigned n = row == rows ? CONSUME(reach_bells, &bells_high) : 0;
+	struct futex_waitv word[1 + BELLS] = { 0 };
+	uint32_t heard[BELLS];
+
+	word[0] = (struct futex_waitv){ .val = is, .uaddr = (uintptr_t)&row->state,
+					.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG };
+	for (unsigned i = 0; i < n; i++) {
+		heard[i] = CONSUME(area_doorbell, &bells[i]->doorbell);
+		word[1 + i] = (struct futex_waitv){ .val = heard[i], .flags = FUTEX_32,
+						    .uaddr = (uintptr_t)&bells[i]->doorbell };
+	}
+	if (!n || syscall(SYS_futex_waitv, word, 1 + n, 0, NULL, CLOCK_MONOTONIC) < 0) {
+		if (!n || errno != EAGAIN)
+			state_sleep(row, is, NULL);
+		return;
+	}
+	for (unsigned i = 0; urgent(heard, n) && i < SPINS_COMES && state_of(row) == is; i++)
+		__builtin_ia32_pause();
+}
+
 static void *row_run(void *arg)
 {
 	struct row *row = arg;
@@ -128,9 +170,8 @@ static void *row_run(void *arg)
 		uint64_t since;
 		long before;
 
-		/* Not a look more: it may be that who waits for us has no other processor. */
 		while ((is = state_of(row)) != ROW_GIVEN)
-			state_sleep(row, is, NULL);
+			row_sleep(row, is);
 		since = clock_ms();
 		before = sleeps();
 		row->result = row->work(row->room);
@@ -301,6 +342,16 @@ static struct row *row_free(void)
 void reach_hasten(bool urgent)
 {
 	spins = urgent ? SPINS_URGENT : SPINS;
+}
+
+void reach_hear(const struct area *area)
+{
+	for (unsigned i = 0; i < bells_high; i++)
+		if (bells[i] == area)
+			return;
+	MUST(bells_high < BELLS);
+	bells[bells_high] = area;
+	PUBLISH(reach_bells, &bells_high, bells_high + 1);
 }
 
 void reach_waited(pid_t pid, unsigned ms)

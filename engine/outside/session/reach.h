@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct area;
+
 #define REACH_ROOM	(1u << 20)
 
 /* From now on others are served: a thread of ours does it, and is left behind where it waits. */
@@ -30,6 +32,11 @@ void *reach_room(pid_t pid, size_t size);
 
 /* Clients wait: the loop looks for longer before it sleeps, for that costs a wake-up more. */
 void reach_hasten(bool urgent);
+/*
+ * Who rings its bell may want to be reached: where that has crashed the thread that does it is
+ * there before there is anything to do.  The area stays.
+ */
+void reach_hear(const struct area *area);
 
 /* What the loop itself has waited for, of a process that might be reached, is counted, too. */
 bool reach_may(pid_t pid);
