@@ -62,6 +62,7 @@ static struct full full_begin(struct writer *w)
 	lane_wake(w->section, w->index);
 	/* Who looks for the next event at growing distances is to look now. */
 	change_wake();
+	word_wake(&w->section->full);	/* the spiller */
 	return (struct full){ 0 };
 }
 

@@ -219,6 +219,11 @@ void streams_changed(struct monitor *m)
 	syscall(SYS_futex, &m->conduct->change, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+void streams_led(struct monitor *m)
+{
+	syscall(SYS_futex, &m->conduct->leader, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void streams_mark(struct monitor *m, uint32_t version, bool follows)
 {
 	MUST(version < VERSIONS && (!follows || version != m->leader || version == ROW_START));

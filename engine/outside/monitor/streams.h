@@ -34,6 +34,8 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows);
 void streams_mark(struct monitor *m, uint32_t version, bool follows);
 /* Tells every process that waits that the monitor's page has changed. */
 void streams_changed(struct monitor *m);
+/* Tells those that only wait for another to lead: where that is done, and clients are served. */
+void streams_led(struct monitor *m);
 bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
 void streams_sweep(struct monitor *m);
 /* The leader's process whose thread has, or had, this lane has ended. */

@@ -1,8 +1,8 @@
 /*
  * The spiller sleeps while nobody is far behind.  A leader's thread that finds no room says so in
- * `full`, and then wakes who sleeps on `change` (inside/lanes/full.c).  We are put to sleep on
- * `change` first, and on `full` behind that: either `full` is seen to be counted up, or we are
- * there to be woken.
+ * `full`, and then wakes who sleeps on that (inside/lanes/full.c).  It is another's when another
+ * leads, which the monitor tells by `leader` when that does: a switch of the streams itself wakes
+ * nobody but who is to take over.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -37,11 +37,11 @@ uint32_t behind_most(const struct monitor *m, uint32_t leader)
 	return most;
 }
 
-bool sleep_until_full(const struct monitor *m, uint32_t leader, uint32_t seen)
+bool sleep_until_full(const struct monitor *m, uint32_t leader)
 {
 	const struct timespec until = clock_after(SLEEP_US);
 	struct futex_waitv word[] = {
-		{ .val = seen, .uaddr = (uintptr_t)&m->conduct->change, .flags = FUTEX_32 },
+		{ .val = leader, .uaddr = (uintptr_t)&m->conduct->leader, .flags = FUTEX_32 },
 		{ .val = 0, .uaddr = (uintptr_t)&streams_part(m, leader)->full, .flags = FUTEX_32 },
 	};
 

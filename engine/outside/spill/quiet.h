@@ -7,10 +7,10 @@
 /* Chunks that the follower which is furthest behind has to read of the leader. */
 uint32_t behind_most(const struct monitor *m, uint32_t leader);
 /*
- * Until a thread of the leader finds no room, the monitor's page is not as it was when
- * `seen` was read, or for a while.  False: the kernel cannot.
+ * Until a thread of the leader finds no room, another leads, or for a while.  False: the kernel
+ * cannot.
  */
-bool sleep_until_full(const struct monitor *m, uint32_t leader, uint32_t seen);
+bool sleep_until_full(const struct monitor *m, uint32_t leader);
 /* It need not be the end of us: who goes on in the background is a copy of the monitor. */
 void sleep_ends_with_parent(void);
 

@@ -598,7 +598,7 @@ _Noreturn void spiller_run(const struct spiller *s)
 
 		leader_see(w);
 		if (w->sees && is_quiet(w))
-			w->sees = sleep_until_full(w->s->m, w->streams.self, seen);
+			w->sees = sleep_until_full(w->s->m, w->streams.self);
 		else
 			look_rest(w, seen);
 	}

@@ -328,6 +328,7 @@ static void version_leave(struct monitor *m, struct version *v, bool keep)
 enum move_event move_end(struct monitor *m, struct move *mv)
 {
 	MUST(mv->to->index == m->leader);
+	streams_led(m);
 	take_over();
 	takers_forget(mv);
 	rewind_over(m);

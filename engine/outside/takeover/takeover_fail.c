@@ -200,6 +200,7 @@ enum move_event move_switch_back(struct monitor *m, struct move *mv)
 			      "it was to lead, and did not take over in %lu ms",
 			      (now_us() - mv->began_us) / 1000);
 	session_note(m);
+	streams_led(m);
 	next = mv->forced ? move_failure(from, mv->cause) : MOVE_nothing;
 	if (next == MOVE_fails)
 		return next;
