@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	17
+#define BRIEF_VERSION	18
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -174,6 +174,9 @@ static inline enum update_order update_order_of(uint32_t word)
 	return (enum update_order)(word & ((1u << UPDATE_BITS) - 1));
 }
 
+/* SENDS_SOON: it is worth while to look for it, since it is sent by another processor. */
+enum sends { SENDS_NOT, SENDS, SENDS_SOON };
+
 struct brief {
 	uint32_t magic, version;
 	union {			/* robust: held by the monitor while it lives */
@@ -191,6 +194,7 @@ struct brief {
 	uint32_t loud;		/* of a leader: somebody is about to follow (record/quiet.c) */
 	uint32_t leave;		/* of a leader that nobody follows: it is about to be left, and its
 				   threads come out of waits that the lock gate has begun */
+	uint32_t sends;		/* enum sends: what it takes comes unasked */
 	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
 	struct amends amends;
 	struct update_words update;

@@ -31,7 +31,8 @@ enum request_kind {
 	REQ_VERDICT,		/* enum verdict, what, where: slot.last tells the rest; the
 				   follower is ended, or -> enum verdict_answer */
 	REQ_CRASHED,		/* signal, address: -> 0 die of it; a follower leads now; in call[]
-				   what standing_fds has, where that is STANDING_TOLD words */
+				   what standing_fds has, in up to STANDING_TOLD words, and
+				   at how many numbers it has looked */
 	REQ_EXIT,		/* status: the leader is about to exit with an error; -> 0 */
 	REQ_TAKE,		/* socket, whether the memory is another's: -> descriptors that have
 				   come through it, when all processes have theirs; or -errno */
@@ -66,6 +67,8 @@ enum request_kind {
 	REQ_TWIN,		/* enum twin_word, then as it says; -> 0, or -errno: it is none */
 	REQ_COMPANY,		/* enum company_word, then as it says; -> 0, or -errno */
 	REQ_UPDATE,		/* enum update_ask, a text -> 0, or -errno */
+	REQ_WIRE,		/* socket: of a follower's first process, by which it is sent what
+				   it is to take (brief.sends) -> 0, or -errno */
 };
 
 enum company_word {

@@ -11,7 +11,7 @@
 
 #define STANDING_FDS	65536	/* whoever has more is asked of the kernel */
 #define STANDING_VALID	0x53544644
-#define STANDING_TOLD	2	/* of few descriptors a thread that crashes tells at once */
+#define STANDING_TOLD	2	/* words: of few a thread that crashes tells at once */
 
 struct standing_fds {
 	uint32_t valid;		/* STANDING_VALID: all threads stand, and this is how it is */

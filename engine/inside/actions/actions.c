@@ -15,6 +15,7 @@ extern char signal_entry[], signal_restorer[];
 
 struct sighand process_sig;
 bool signals_are_deaf;
+static int32_t heard_by;	/* the process, which is about to lead; 0: none */
 
 bool on_stack(const struct altstack *a, uint64_t sp)
 {
@@ -91,6 +92,11 @@ void signals_deaf(struct thread *t)
 /* It leads now: what the program wants of each signal is the kernel's again. */
 void signals_hear(struct thread *t)
 {
+	bool heard = heard_by == t->pid;
+
+	heard_by = 0;
+	if (heard)
+		return;
 	signals_are_deaf = false;
 	for (int sig = 1; sig <= SIGNALS; sig++) {
 		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
@@ -98,6 +104,13 @@ void signals_hear(struct thread *t)
 		if (sig != SIGKILL && sig != SIGSTOP)
 			kernel_action(sig, &k);
 	}
+}
+
+void signals_hear_soon(struct thread *t)
+{
+	MUST(t->following);
+	signals_hear(t);
+	heard_by = t->pid;
 }
 
 /* What SA_RESETHAND does: flags and mask stay. */

@@ -25,6 +25,8 @@ bool crash_signal(int sig);
 void signals_start(struct thread *t);
 void signals_deaf(struct thread *t);
 void signals_hear(struct thread *t);
+/* The same, while it waits for what it takes: when it leads it is done. */
+void signals_hear_soon(struct thread *t);
 void sighand_clear(struct sighand *s);
 
 #endif

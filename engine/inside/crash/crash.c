@@ -72,6 +72,7 @@ static void crash_ask(struct thread *t, int sig, uint64_t at, uint64_t place)
 {
 	MUST(!t->following && (crash_signal(sig) || sig == SIGKILL));
 	((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
+	request_ring();		/* the monitor wakes while this thread looks */
 	standing_begin(t);
 	standing_tell(request_of(t)->call);
 	request_ask(t, REQ_CRASHED, (uint64_t)sig, at, place);

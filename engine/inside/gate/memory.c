@@ -106,6 +106,12 @@ void *rows_more(struct rows *r)
 	return rows_at(r, n);
 }
 
+void rows_ready(struct rows *r)
+{
+	MUST(r->size);
+	table_page(&r->page[0], (uint64_t)r->size << r->page_shift);
+}
+
 void rows_clear(struct rows *r)
 {
 	uint32_t used = r->used ? ((r->used - 1) >> r->page_shift) + 1 : 0;

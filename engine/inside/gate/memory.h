@@ -48,6 +48,8 @@ static inline void *rows_at(const struct rows *r, uint32_t n)
 
 /* The next number's row, in which anything may stand; NULL: there is no room. */
 void *rows_more(struct rows *r);
+/* There is room for the first: nobody waits for that. */
+void rows_ready(struct rows *r);
 /* None has ever been used, and all are zeros. */
 void rows_clear(struct rows *r);
 

@@ -41,6 +41,7 @@
 #include "engine/inside/state/take.h"
 #include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/takers.h"
+#include "engine/inside/takeover/wire.h"
 
 _Static_assert(LATCHES < 32, "modules_fork_begin has a bit for each");
 

@@ -96,6 +96,7 @@ static void stream_begin(struct thread *t)
 	t->following = boot.role == ROLE_FOLLOWER;
 	if (t->following) {
 		room_make(t);
+		take_wire(t);
 		follow_begin(t);
 	} else {
 		lead_begin(t);

@@ -29,6 +29,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/walk.h"
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/fd/description.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
@@ -46,6 +47,7 @@
 #include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/takers.h"
+#include "engine/inside/takeover/wire.h"
 
 #define EPOLLS		65536
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
@@ -58,6 +60,7 @@
 #define TABLE_LAST	(1u << 20)
 #define TABLE_OURS	8	/* at its end: for our sockets, out of the program's way */
 #define ANSWER_SPINS	2000	/* the monitor's answer comes right behind the last message */
+#define UNASKED_LOOKS	100	/* before it sleeps: what is sent unasked is on its way */
 #define AF_UNIX_	1
 #define SEQPACKET	5
 #define MSG_DONTWAIT_	0x40
@@ -343,19 +346,35 @@ static long message_receive(struct thread *t, int socket)
 	return 1;
 }
 
-/* 0: all has come; -EAGAIN: it will not, for nobody is there to send it; or what fails. */
-static long all_receive(struct thread *t, int socket)
+/* It was asked for, and nothing comes of it any more. */
+static bool asked_over(struct thread *t)
 {
+	return request_over(t) || !monitor_alive();
+}
+
+static bool unasked_over(struct thread *t)
+{
+	(void)t;
+	return !wire_sends();
+}
+
+/* 0: all has come; -EAGAIN: it will not, for nobody is there to send it; or what fails. */
+static long all_receive(struct thread *t, int socket, bool (*is_over)(struct thread *t))
+{
+	unsigned looks = is_over == unasked_over && wire_soon() ? UNASKED_LOOKS : 0;
+
 	came = 0;
 	lacking = 0;
 	message.kind = 0;
 	for (;;) {
 		struct __kernel_timespec look = { 0, 5000000 };		/* ppoll changes it */
 		struct pollfd p = { socket, POLLIN, 0 };
-		bool over = request_over(t) || !monitor_alive();
+		bool over = is_over(t);
 		long n = message_receive(t, socket);
 
-		if (n == -EAGAIN && !over)
+		if (n == -EAGAIN && looks && !over)
+			looks--;
+		else if (n == -EAGAIN && !over)
 			request_sleep(__NR_ppoll, (long)&p, 1, (long)&look, 0, 0,
 				      request_of(t));
 		else if (n <= 0)
@@ -381,6 +400,7 @@ void room_make(struct thread *t)
 {
 	(void)t;
 	table_grow(table_room > TABLE_FIRST ? table_room : TABLE_FIRST);
+	rows_ready(&epolls);
 }
 
 void room_fork(struct thread *t)
@@ -464,11 +484,52 @@ static bool pair_make(int32_t *pair)
 	return true;
 }
 
+void take_wire(struct thread *t)
+{
+	int32_t pair[2];
+
+	if (request_may(t) && pair_make(pair))
+		wire_begin(t, pair);
+}
+
 static long answer_wait(struct thread *t)
 {
 	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
 		__builtin_ia32_pause();
 	return request_end(t);
+}
+
+/* What comes is this thread's, until latch_give. */
+static void taking_begin(const struct thread *t, struct later *ours)
+{
+	latch_take(LATCH_take);
+	later = ours;
+	if (!take_is_guest(t)) {
+		epolls.used = 0;
+		taken_note(t);
+	}
+}
+
+/* It is sent unasked, and says that this process leads; false: it wants to be asked. */
+static bool unasked_take(struct thread *t, struct later *ours, long *error)
+{
+	int32_t fd = wire_take(t);
+	bool told;
+
+	if (fd < 0)
+		return false;
+	fd = moved_up(fd);	/* there may be more now than when it was made */
+	taking_begin(t, ours);
+	/* Nothing can be undone: what its signals do may be made true while that is on its way. */
+	early_begin(t);
+	signals_hear_soon(t);
+	*error = all_receive(t, fd, unasked_over);
+	told = message.kind == TAKEN_LEAD;
+	if (told && *error)
+		ready_say(fd, *error);
+	latch_give(LATCH_take);
+	OWN1(__NR_close, fd);
+	return told;
 }
 
 /*
@@ -481,18 +542,15 @@ static long descriptors_take(struct thread *t, struct later *ours)
 	long error, answer = 0;
 	bool told;
 
+	if (unasked_take(t, ours, &error))
+		return error;
 	if (!request_may(t))
 		return -ENOSYS;
 	if (!pair_make(pair))
 		return -EMFILE;
-	latch_take(LATCH_take);
-	later = ours;
-	if (!take_is_guest(t)) {
-		epolls.used = 0;
-		taken_note(t);
-	}
+	taking_begin(t, ours);
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], take_is_guest(t), 0);
-	error = all_receive(t, pair[0]);
+	error = all_receive(t, pair[0], asked_over);
 	told = message.kind == TAKEN_LEAD;
 	if (told)
 		request_drop(t);
@@ -531,9 +589,11 @@ static _Noreturn void take_failed(struct thread *t)
 
 void take_descriptors(struct thread *t)
 {
-	struct later ours = { 0 };
+	struct later ours;
 	long result;
 
+	/* Not the rows: each page of the stack that is written may be one that is shared. */
+	ours.watches = ours.pidfds = 0;
 	limits_lift();
 	result = descriptors_take(t, &ours);
 	/* Refused before anything was sent: its twin was taken from before, or all is over. */

@@ -10,6 +10,8 @@ void take_descriptors(struct thread *t);
 void took_note(struct thread *t);
 /* A follower's process begins; a descriptor has been given to its leader's. */
 void room_make(struct thread *t);
+/* A follower's program begins: the pair by which it may be sent what it takes (wire.h). */
+void take_wire(struct thread *t);
 void room_fork(struct thread *t);
 void take_opened(int64_t fd);
 /*

@@ -27,6 +27,7 @@
 #include "engine/outside/report/reports.h"
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
+#include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
 
 #define HANDLER_LOOK_MS	50
@@ -463,7 +464,11 @@ int64_t crashed_serve(struct version *v, const struct request *r)
 		return v->parked ? 0 : follower_crashed(v, r);
 	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
 		 signal_word(r->args[0]), r->args[1]);
-	return m->options->failover == FAILOVER_OFF ? 0 : leader_ends(v, r, cause);
+	if (m->options->failover == FAILOVER_OFF)
+		return 0;
+	if (!takeover_any(m) && followers_any(m))
+		ahead_begin(r);
+	return leader_ends(v, r, cause);
 }
 
 /* Its end is the version's: how a child ends is for its parent to see. */

@@ -444,7 +444,7 @@ static void answer_post(struct version *v, const struct request *r, int64_t repl
 	if (!a)
 		return;
 	*a = (struct answering){ *r, reply, &v->brief->answer[r->slot], looks, v->key };
-	reach_post(answer_do);
+	reach_post(answer_do, NULL);
 }
 
 void asker_answer(struct version *v, const struct request *r, int64_t reply)

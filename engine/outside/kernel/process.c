@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,15 +195,44 @@ static const char *status_read(pid_t pid, const char *word, char *text)
 	return at ? at + strlen(word) : NULL;
 }
 
-uint32_t process_table(pid_t pid, uint32_t *threads)
+/* What stands behind a word in such a text, from *at on, which is its end then. */
+static uint64_t number_behind(const char **at, const char *word, int base)
+{
+	const char *found = strstr(*at, word);
+
+	*at = found ? found + strlen(word) : *at;
+	return found ? strtoul(*at, NULL, base) : 0;
+}
+
+bool thread_status(pid_t pid, pid_t tid, struct thread_status *s)
+{
+	char name[64], text[STATUS_TEXT];
+	const char *at = text;
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/status", pid, tid);
+	text_read(name, text, sizeof(text));
+	/* In their order. */
+	s->table = (uint32_t)number_behind(&at, "\nFDSize:", 10);
+	s->threads = (uint32_t)number_behind(&at, "\nThreads:", 10);
+	s->pending = number_behind(&at, "\nSigPnd:", 16);
+	s->shared = number_behind(&at, "\nShdPnd:", 16);
+	return *text;
+}
+
+uint32_t process_table(pid_t pid)
+{
+	struct thread_status s;
+
+	return thread_status(pid, pid, &s) ? s.table : 0;
+}
+
+bool process_ids(pid_t pid, unsigned uid[4], unsigned gid[4])
 {
 	char text[STATUS_TEXT];
-	const char *at = status_read(pid, "\nFDSize:", text);
-	const char *many = at ? strstr(at, "\nThreads:") : NULL;
+	const char *at = status_read(pid, "\nUid:", text);
 
-	if (threads)
-		*threads = many ? (uint32_t)strtoul(many + 9, NULL, 10) : 0;
-	return at ? (uint32_t)strtoul(at, NULL, 10) : 0;
+	return at && sscanf(at, "%u%u%u%u\nGid:%u%u%u%u", uid, uid + 1, uid + 2, uid + 3,
+			    gid, gid + 1, gid + 2, gid + 3) == 8;
 }
 
 pid_t process_tracer(pid_t pid)
@@ -313,6 +343,16 @@ bool process_like_us(pid_t pid)
 
 	return us && at && sscanf(at, "%u %u %u", &real, &effective, &saved) == 3 &&
 	       real == us && effective == us && saved == us;
+}
+
+bool cpus_several(void)
+{
+	static int several;	/* -1: no */
+	cpu_set_t set;
+
+	if (!several)
+		several = !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1 ? -1 : 1;
+	return several > 0;
 }
 
 /* The handle stays the process's; that it is the one that is meant is seen behind it. */

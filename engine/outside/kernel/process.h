@@ -19,11 +19,18 @@ pid_t process_parent(pid_t pid);
 bool process_descends(pid_t pid, pid_t of);
 /* Who traces it, or 0. */
 pid_t process_tracer(pid_t pid);
-/*
- * How many numbers its table of descriptors has room for, and how many threads it has, unless
- * NULL; 0: unknown.
- */
-uint32_t process_table(pid_t pid, uint32_t *threads);
+struct thread_status {
+	uint32_t table;		/* how many descriptors its process has room for; 0: unknown */
+	uint32_t threads;	/* of that */
+	uint64_t pending, shared;	/* signals that wait for it, and for the process */
+};
+
+/* What the kernel has of a thread, in one look; false: it is gone. */
+bool thread_status(pid_t pid, pid_t tid, struct thread_status *s);
+/* How many numbers its table of descriptors has room for; 0: unknown. */
+uint32_t process_table(pid_t pid);
+/* Real, effective, saved, and the file system's; false: it is gone. */
+bool process_ids(pid_t pid, unsigned uid[4], unsigned gid[4]);
 /* It lives, and the kernel does not let us look into it: it is not dumpable, say. */
 bool process_closed(pid_t pid);
 /* Its RLIM_NLIMITS limits, now and at most, as who may not ask the kernel for them has them. */
@@ -55,5 +62,8 @@ bool thread_runs(pid_t pid, pid_t tid);
 bool process_runs(pid_t pid);
 /* Asks the thread to come to our code (abi/knock.h). */
 void thread_knock(pid_t pid, pid_t tid);
+
+/* We have more than one processor: who is waited for may run meanwhile. */
+bool cpus_several(void);
 
 #endif

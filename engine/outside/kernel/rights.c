@@ -74,20 +74,10 @@ static bool rights_read(pid_t pid, struct rights *r)
 	return found == 2;
 }
 
-/* The ids alone, which stand in front: clients wait. */
+/* The ids alone: clients wait. */
 static bool ids_read(pid_t pid, struct rights *r)
 {
-	unsigned found = 0;
-	char path[64], line[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && found < 2 && fgets(line, sizeof(line), f))
-		found += line_read(line, r);
-	if (f)
-		fclose(f);
-	return found == 2;
+	return process_ids(pid, r->uid, r->gid);
 }
 
 bool rights_cover(pid_t asker, pid_t twin)

@@ -15,6 +15,7 @@
 #include "engine/outside/late/rows.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/takeover/take.h"
 
 static const struct follower_options unused = { .name = "" };
 
@@ -135,7 +136,7 @@ int row_renew(struct version *v)
 	v->images = 0;
 	v->brief->strict = v->brief->maps = v->brief->rules = 0;
 	v->brief->images = (struct images){ 0 };
-	v->brief->loud = v->brief->leave = 0;
+	v->brief->loud = v->brief->leave = v->brief->sends = 0;
 	v->brief->update = (struct update_words){ 0 };
 	return 0;
 }
@@ -185,6 +186,7 @@ void row_take(struct version *v, const char *path, char **argv,
 
 	MUST(was.index != was.monitor->leader && was.state == VERSION_ENDED);
 
+	wire_drop(v);
 	*v = (struct version){ .monitor = was.monitor, .index = was.index, .area = was.area,
 			       .brief = was.brief, .area_fd = was.area_fd,
 			       .brief_fd = was.brief_fd, .key = was.key, .image = was.image,

@@ -95,6 +95,14 @@ struct retry {
 	char why[WHY_MAX];	/* the one before was lost; "" */
 };
 
+/* Our end of a follower's wire: takeover/wire.c. */
+struct wire {
+	pid_t pid;		/* whose it is; 0: there is none */
+	uint64_t began;
+	uint32_t slot;
+	int fd;
+};
+
 struct version {
 	struct monitor *monitor;
 	uint32_t index;
@@ -161,6 +169,7 @@ struct version {
 	bool runtime_missed;	/* it was said that it has no runtime */
 	unsigned unheld;	/* programs that run without us */
 	uint32_t execs[LANES_ALL];	/* programs begun in each lane */
+	struct wire wire;
 	struct rewind rewind;	/* of a follower: its image, and what it was needed for */
 };
 
@@ -187,6 +196,7 @@ struct taker {
 	int64_t n;		/* descriptors that were sent; or -errno */
 	bool ready;		/* all have come */
 	bool told;		/* with the last of them: it leads when it has all */
+	bool unasked;		/* it has been sent all before it asked, and may read on as yet */
 	bool answered;		/* it leads, or is about to; its twin stands until that is so */
 	bool guest;		/* the memory is another process's, which may wait for it */
 	struct request request;
@@ -205,6 +215,12 @@ enum move_state {
 };
 
 /* One version takes the place of another; see takeover.c. */
+/* The first process of the old leader's, as it was seen when it stood. */
+struct stood {
+	pid_t pid;		/* 0: it was not */
+	uint32_t table, threads;
+};
+
 struct move {
 	enum move_state state;
 	uint64_t report_ms;	/* until then its successor may finish what it reports */
@@ -239,6 +255,7 @@ struct move {
 	struct version *found;	/* who may lead, as the leader failed; NULL: not looked for */
 	char lacks[64];		/* why the successor cannot lead; "": nothing is known */
 	unsigned untolds, untold_room, untold_lost;
+	struct stood stood;
 	struct untold *untold;	/* as many as wait, SIGNALS_WAIT at most */
 };
 

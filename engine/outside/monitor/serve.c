@@ -404,6 +404,8 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 		return exit_serve(v, r);
 	case REQ_TAKE:
 		return take_serve(v, r);
+	case REQ_WIRE:
+		return wire_serve(v, r);
 	case REQ_REPORTED:
 		return reported_serve(v, r);
 	case REQ_RUNS:

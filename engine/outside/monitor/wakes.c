@@ -16,10 +16,12 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/wakes.h"
 
 #define LOOK_MS		250	/* how often processes are looked after */
+#define SPINS_URGENT	2000	/* looks for who crashes, before the loop sleeps */
 #define WAKES_TURN	64	/* served before the next wait; the others are not lost */
 
 uint64_t now_ms(void)
@@ -107,6 +109,31 @@ static bool bells_look(struct monitor *m)
 	return rung;
 }
 
+/*
+ * One says that a thread of it crashes, which will ask in a moment: it is looked for once, for it
+ * may be that it has no other processor than ours, and it is a hint and no more.
+ */
+static bool bells_urgent(struct monitor *m)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		uint64_t said = __atomic_load_n(&m->version[i].area->crash_ns, __ATOMIC_RELAXED);
+
+		any |= said && said != m->wakes.urgent[i];
+		m->wakes.urgent[i] = said;
+	}
+	return any;
+}
+
+static bool bells_rung(const struct monitor *m)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (CONSUME(area_doorbell, &m->version[i].area->doorbell) != m->wakes.heard[i])
+			return true;
+	return false;
+}
+
 static void bells_sleep(struct monitor *m, int ms)
 {
 	struct futex_waitv word[1 + WAKE_BELLS] = { 0 };
@@ -114,6 +141,9 @@ static void bells_sleep(struct monitor *m, int ms)
 
 	_Static_assert(WAKE_BELLS == VERSIONS, "one each");
 	MUST(m->versions <= VERSIONS);
+	for (unsigned i = bells_urgent(m) && cpus_several() ? SPINS_URGENT : 0;
+	     i && !bells_rung(m); i--)
+		__builtin_ia32_pause();
 	word[0] = (struct futex_waitv){ .uaddr = (uintptr_t)&m->wakes.ready,
 					.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG };
 	for (unsigned i = 0; i < m->versions; i++)

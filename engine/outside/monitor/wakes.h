@@ -28,7 +28,8 @@ struct wakes {
 	int fd;			/* the epoll set */
 	uint32_t ready;		/* futex: it has something; the loop takes it away */
 	bool bells;		/* the loop sleeps on them */
-	uint32_t heard[WAKE_BELLS];	/* what they had rung */
+	uint32_t heard[WAKE_BELLS];	/* what they had rung, */
+	uint64_t urgent[WAKE_BELLS];	/* and since when one had crashed */
 	uint64_t once_ms, look_ms;	/* the next of each; or 0 */
 };
 

@@ -60,7 +60,7 @@ static void left_post(struct closing *c)
 			left.row[kept++] = left.row[i];
 	}
 	left.n = kept;
-	reach_post(close_do);
+	reach_post(close_do, NULL);
 }
 
 bool descriptors_look(void)

@@ -69,6 +69,7 @@ static unsigned stuck, posted;
 static unsigned spins = SPINS;
 static const struct area *bells[BELLS];
 static unsigned bells_high;
+static bool several;		/* processors: somebody may be looked for */
 static bool owing;
 static pid_t ours;	/* in a child of it nobody else is served */
 static pid_t stands;
@@ -123,14 +124,19 @@ static long sleeps(void)
 	return u.ru_nvcsw;
 }
 
-/* One has rung since that says that it has crashed, which is a hint and no more. */
-static bool urgent(const uint32_t *heard, unsigned n)
+/* One of them says that it has crashed, which is a hint and no more. */
+static bool urgent(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (CONSUME(area_doorbell, &bells[i]->doorbell) != heard[i] &&
-		    __atomic_load_n(&bells[i]->crash_ns, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&bells[i]->crash_ns, __ATOMIC_RELAXED))
 			return true;
 	return false;
+}
+
+static void look_while_urgent(const struct row *row, enum state is, unsigned n)
+{
+	for (unsigned i = 0; several && urgent(n) && i < SPINS_COMES && state_of(row) == is; i++)
+		__builtin_ia32_pause();
 }
 
 /*
@@ -142,22 +148,20 @@ static void row_sleep(struct row *row, enum state is)
 {
 	unsigned n = row == rows ? CONSUME(reach_bells, &bells_high) : 0;
 	struct futex_waitv word[1 + BELLS] = { 0 };
-	uint32_t heard[BELLS];
 
+	look_while_urgent(row, is, n);
 	word[0] = (struct futex_waitv){ .val = is, .uaddr = (uintptr_t)&row->state,
 					.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG };
-	for (unsigned i = 0; i < n; i++) {
-		heard[i] = CONSUME(area_doorbell, &bells[i]->doorbell);
-		word[1 + i] = (struct futex_waitv){ .val = heard[i], .flags = FUTEX_32,
-						    .uaddr = (uintptr_t)&bells[i]->doorbell };
-	}
+	for (unsigned i = 0; i < n; i++)
+		word[1 + i] = (struct futex_waitv){ .flags = FUTEX_32,
+			.val = CONSUME(area_doorbell, &bells[i]->doorbell),
+			.uaddr = (uintptr_t)&bells[i]->doorbell };
 	if (!n || syscall(SYS_futex_waitv, word, 1 + n, 0, NULL, CLOCK_MONOTONIC) < 0) {
 		if (!n || errno != EAGAIN)
 			state_sleep(row, is, NULL);
 		return;
 	}
-	for (unsigned i = 0; urgent(heard, n) && i < SPINS_COMES && state_of(row) == is; i++)
-		__builtin_ia32_pause();
+	look_while_urgent(row, is, n);
 }
 
 static void *row_run(void *arg)
@@ -258,10 +262,14 @@ static void posted_end(struct row *row, bool done)
 {
 	row->posted = false;
 	posted--;
-	if (!done)
+	if (!done) {
 		row_leave(row, 0);
-	else if (row->waited_ms)
+		return;
+	}
+	if (row->waited_ms)
 		debt_add(row->pid, row->waited_ms);
+	if (row->late)
+		row->late(row->room, row->result);
 }
 
 static void rows_look(void)
@@ -411,25 +419,29 @@ long reach_try(long (*work)(void *room), void (*late)(void *room, long result))
 	return reach_within(work, late, TRY_MS);
 }
 
-void reach_post(long (*work)(void *room))
+void reach_post(long (*work)(void *room), void (*late)(void *room, long result))
 {
 	struct row *row = row_now;
 
 	MUST(row && !row->stuck && !row->posted);
 	row_now = NULL;
 	if (is_direct()) {
-		work(row->room);
+		long result = work(row->room);
+
+		if (late)
+			late(row->room, result);
 		return;
 	}
 	row->posted = true;
 	posted++;
-	row_give(row, work, NULL);
+	row_give(row, work, late);
 }
 
 /* A copy of the monitor has none of its threads. */
 void reach_begin(void)
 {
 	ours = getpid();
+	several = cpus_several();
 	stuck = posted = 0;
 	owing = false;
 	for (struct row *row = rows; row < rows + ROWS; row++)

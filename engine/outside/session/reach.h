@@ -50,8 +50,11 @@ void reach_waited(pid_t pid, unsigned ms);
 long reach_do(long (*work)(void *room), void (*late)(void *room, long result));
 /* The same, of which nothing is lost that is not done soon: it is asked again. */
 long reach_try(long (*work)(void *room), void (*late)(void *room, long result));
-/* And this, which nobody waits for; until it is done, or left behind. */
-void reach_post(long (*work)(void *room));
+/*
+ * And this, which nobody waits for; until it is done, or left behind.  `late` (NULL: nothing) is
+ * told of it in any case, before the room is anybody else's.
+ */
+void reach_post(long (*work)(void *room), void (*late)(void *room, long result));
 void reach_settle(void);
 
 #endif

@@ -473,6 +473,8 @@ static void program_begin(struct version *v, pid_t pid, struct tracee *t, struct
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 	if (begins)
 		session_note(v->monitor);
+	if (begins && v->monitor->conduct)
+		takeover_ready(v->monitor);
 }
 
 /* A thread other than the first may have called execve: its row is its old id. */

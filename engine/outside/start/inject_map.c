@@ -301,7 +301,7 @@ static int shared_map_by(struct injection *in)
 /* A server may live under a low limit of descriptors, or have forbidden itself any: lift it. */
 int shared_map(struct injection *in)
 {
-	rlim_t least = process_table(in->r.pid, NULL) + FDS;
+	rlim_t least = process_table(in->r.pid) + FDS;
 	struct rlimit was = { 0, 0 }, more;
 	int result;
 

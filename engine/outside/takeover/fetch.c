@@ -53,20 +53,23 @@ static void batch_drop(struct taking *k)
  * What the kernel makes itself (epoll sets, signalfds, timers, ...) has no file type, but for
  * pidfds on newer kernels, which are of one file system.
  */
-static bool is_plain(const struct fetch *f, int fd, int number)
+bool descriptor_plain(int fd, dev_t pidfds, struct stat *st)
 {
 	struct statx x;
-	struct stat st;
 
 	/* No file system is asked: it might not answer. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &x))
 		return false;
-	st = (struct stat){ .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
-			    .st_ino = x.stx_ino, .st_mode = x.stx_mode };
-	if (!(st.st_mode & S_IFMT) || st.st_dev == f->pidfds)
-		return false;
-	locks_meet(number, &st);
-	return true;
+	*st = (struct stat){ .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+			     .st_ino = x.stx_ino, .st_mode = x.stx_mode };
+	return st->st_mode & S_IFMT && st->st_dev != pidfds;
+}
+
+dev_t pidfds_of(int pidfd)
+{
+	struct stat st;
+
+	return fstat(pidfd, &st) || !(st.st_mode & S_IFMT) ? 0 : st.st_dev;
 }
 
 static int folder_open(pid_t pid, const char *what)
@@ -110,34 +113,52 @@ static bool closes_on_exec(const struct fetch *f, int number)
 	return f->known.word[number / 64].cloexec >> number % 64 & 1;
 }
 
+/* The twin's, or what has been looked up of it; its fd -1: errno says why. */
+static struct ahead_row descriptor_look(const struct fetch *f, int number)
+{
+	struct ahead_row is;
+
+	if (ahead_descriptor(f->k.twin, number, &is))
+		return is;
+	is = (struct ahead_row){ .number = number, .kind = STATE_plain, .locks = true,
+				 .fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0) };
+	if (is.fd < 0)
+		return is;
+	is.plain = descriptor_plain(is.fd, f->pidfds, &is.st);
+	if (!is.plain)
+		is.kind = kind_of(is.fd);
+	return is;
+}
+
 /* 1: there it is; 0: there is none; or -errno. */
 static int fetch_one(struct monitor *m, struct fetch *f, int number)
 {
 	bool known = (uint32_t)number < f->known.looked && is_open(f, number);
 	struct taken_message *to = &f->k.message;
 	struct taken_descriptor *row = &to->descriptor[to->n];
-	int fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0);
+	struct ahead_row is = descriptor_look(f, number);
 	char info[256] = "";
 
 	MUST(f->k.message.n < TAKEN_ROWS && number >= 0);
 
-	if (fd < 0)	/* a folder's entry may be our own look at it */
+	if (is.fd < 0)	/* a folder's entry may be our own look at it */
 		return errno == EBADF && !known ? 0 : -errno;
-	*row = (struct taken_descriptor){ number, 0, is_plain(f, fd, number) ? STATE_plain
-									      : kind_of(fd) };
+	if (is.plain && is.locks)
+		locks_meet(number, &is.st);
+	*row = (struct taken_descriptor){ number, 0, is.kind };
 	known = known && row->kind != STATE_pidfd;
 	f->asked += !known;
 	if (!known)
 		row->flags = info_read(f, number, info, sizeof(info));
 	else if (closes_on_exec(f, number))
 		row->flags = TAKEN_CLOEXEC;
-	f->k.fd[to->n] = fd;
+	f->k.fd[to->n] = is.fd;
 	kind_look(m, &f->k, row, info);
 	to->n++;
 	return 1;
 }
 
-void fetch_end(void)
+void fetch_drop(void)
 {
 	struct fetch *f = &fetch;
 
@@ -152,6 +173,12 @@ void fetch_end(void)
 	if (f->pidfd >= 0)
 		close(f->pidfd);
 	f->k.twin = 0;
+}
+
+void fetch_end(void)
+{
+	fetch_drop();
+	ahead_end();
 }
 
 /* The next number that may be open; -1: that was all. */
@@ -174,7 +201,7 @@ static int number_next(struct fetch *f)
  */
 static void list_over(struct fetch *f)
 {
-	if (f->list && !process_table(f->k.twin, NULL))
+	if (f->list && !process_table(f->k.twin))
 		f->n = -ESRCH;
 }
 
@@ -230,30 +257,36 @@ static void known_read(struct fetch *f)
 static bool known_told(const struct monitor *m, struct fetch *f, uint32_t threads)
 {
 	const struct request *r = threads == 1 ? held_crashed(m, f->k.twin) : NULL;
-	uint64_t any = 0;
+	uint64_t looked = r ? r->call[2 * STANDING_TOLD] : 0;
 
-	for (unsigned i = 0; r && i < STANDING_TOLD; i++) {
+	if (!looked || looked > STANDING_TOLD * 64)
+		return false;
+	for (unsigned i = 0; i < STANDING_TOLD; i++) {
 		f->known.word[i].open = r->call[2 * i];
 		f->known.word[i].cloexec = r->call[2 * i + 1];
-		any |= r->call[2 * i];
 	}
-	f->known.looked = any ? STANDING_TOLD * 64 : 0;
-	return any;
+	f->known.looked = (uint32_t)looked;
+	return true;
 }
 
 /* Where it may have more than it has looked at, the kernel lists them. */
 static bool list_open(const struct monitor *m, struct fetch *f)
 {
-	uint32_t threads, table = process_table(f->k.twin, &threads);
+	struct stood is = m->move.stood;
+	struct thread_status s = { 0 };
 	int fds;
 
-	if (!known_told(m, f, threads))
+	if (is.pid != f->k.twin) {
+		thread_status(f->k.twin, f->k.twin, &s);
+		is = (struct stood){ f->k.twin, s.table, s.threads };
+	}
+	if (!known_told(m, f, is.threads))
 		known_read(f);
 	MUST(f->known.looked <= STANDING_FDS);
 
 	f->next = 0;
 	f->list = NULL;
-	if (f->known.looked && table - 1 < f->known.looked)
+	if (f->known.looked && is.table - 1 < f->known.looked)
 		return true;
 	fds = folder_open(f->k.twin, "fd");
 	f->list = fds < 0 ? NULL : fdopendir(fds);
@@ -263,15 +296,14 @@ static bool list_open(const struct monitor *m, struct fetch *f)
 struct taking *fetch_begin(struct monitor *m, pid_t twin)
 {
 	struct fetch *f = &fetch;
-	struct stat st;
 
 	if (f->k.twin == twin)
 		return &f->k;
 	MUST(twin > 0);
-	fetch_end();
+	fetch_drop();
 	f->k.twin = twin;
 	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
-	f->pidfds = fstat(f->pidfd, &st) || !(st.st_mode & S_IFMT) ? 0 : st.st_dev;
+	f->pidfds = pidfds_of(f->pidfd);
 	f->info = -1;
 	f->n = !list_open(m, f) || f->pidfd < 0 ? -ESRCH : 0;
 	if (f->list)
@@ -310,6 +342,11 @@ int numbers_send(struct monitor *m, struct taking *k)
 		fetch_more(m, f);
 	}
 	return result ? result : f->n < 0 ? (int)f->n : batch_send(k);
+}
+
+bool fetch_is_all(void)
+{
+	return fetch.k.twin && fetch.n >= 0 && fetch.all;
 }
 
 int64_t fetched(void)

@@ -209,6 +209,14 @@ static int signals_send(struct monitor *m, struct taking *k)
 	return result;
 }
 
+int directory_open(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 /*
  * The working directory, which the successor has found by its name: that may be another's by
  * now, or nobody's.  Where paths of one version are others' of another it has its own.
@@ -217,13 +225,13 @@ static int directory_send(struct monitor *m, struct taking *k)
 {
 	const struct follower_options *from = m->move.from->options, *to = m->move.to->options;
 	struct taken_message message = { .kind = STATE_directory, .n = 1 };
-	char path[64];
 	int fd, result;
 
 	if ((from && from->maps) || (to && to->maps))
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/cwd", k->twin);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = ahead_directory(k->twin);
+	if (fd < 0)
+		fd = directory_open(k->twin);
 	if (fd < 0)
 		return 0;
 	result = message_send(k, &message, sizeof(message.descriptor[0]), &fd);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/outside/monitor/say.h"
@@ -55,10 +56,15 @@ void locks_forget(void)
 	open_files.n = 0;
 }
 
+static bool is_lockable(const struct stat *st)
+{
+	return !S_ISSOCK(st->st_mode) && !S_ISFIFO(st->st_mode);
+}
+
 void locks_meet(int fd, const struct stat *st)
 {
 	MUST(fd >= 0);
-	if (!S_ISSOCK(st->st_mode) && !S_ISFIFO(st->st_mode) &&
+	if (is_lockable(st) &&
 	    !inode_add(&open_files, st->st_ino, fd))
 		say_log("take", "no memory for descriptor %d's locks", fd);
 }
@@ -147,6 +153,23 @@ static int batch_send(struct taking *k, struct taken_message *message)
 
 	message->n = 0;
 	return result;
+}
+
+/* Of most files fdinfo is short, and says nothing: clients wait. */
+bool locks_may(pid_t pid, int number, const struct stat *st)
+{
+	char path[64], text[256];
+	ssize_t n;
+	int fd;
+
+	if (!is_lockable(st))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, number);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? (ssize_t)sizeof(text) : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	return n == sizeof(text) || (n > 0 && memmem(text, (size_t)n, "lock:", 5));
 }
 
 /* Those that were taken by this descriptor, or by another of the same open file. */

@@ -103,7 +103,7 @@ uint64_t take_prepare(struct monitor *m, pid_t twin)
 {
 	uint64_t begin = now_us();
 
-	fetch_end();
+	fetch_drop();
 	fetch_begin(m, twin);
 	return now_us() - begin;
 }
@@ -123,7 +123,7 @@ static int64_t take(struct monitor *m, struct taker *to)
 	MUST(r->pid > 0 && to->twin > 0 && r->pid != to->twin);
 
 	k->pid = r->pid;
-	k->socket = asker_socket(r->pid, (int)r->args[0]);
+	k->socket = to->socket >= 0 ? to->socket : asker_socket(r->pid, (int)r->args[0]);
 	k->wait_us = SEND_WAIT_US;
 	k->leads = to->told;
 	n = k->socket;
@@ -193,6 +193,28 @@ static bool leads_at_once(struct version *v, const struct request *r, struct mov
 	return at_once;
 }
 
+/* All is sent, and the process waits among the takers. */
+static int64_t taken(struct monitor *m, struct taker *k, uint64_t begin)
+{
+	struct move *mv = &m->move;
+	int64_t reply;
+
+	k->n = take(m, k);
+	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo%s", k->n,
+		now_us() - begin, fetch_asked(), k->unasked ? ", unasked" : "");
+	sent_note(mv, k->n, begin);
+	if (k->n < 0) {
+		takers_close(k);
+		k->told = k->ready = false;
+		snprintf(mv->lacks, sizeof(mv->lacks), "what process %d of the leader has: %s",
+			 k->twin, strerror((int)-k->n));
+	}
+	reply = takers_add(mv, k);
+	if (k->told)
+		takers_lead(m, mv);
+	return reply;
+}
+
 /* REQ_TAKE: all that its twin has is sent; it is answered when all processes have theirs. */
 int64_t take_serve(struct version *v, const struct request *r)
 {
@@ -201,8 +223,8 @@ int64_t take_serve(struct version *v, const struct request *r)
 	uint32_t lane = lane_is(m, r->args[5]) ? (uint32_t)r->args[5] : LANES_ALL;
 	struct taker k = { .version = v, .socket = -1, .guest = r->args[1] != 0, .request = *r };
 	uint64_t begin = now_us();
-	int64_t reply;
 
+	takers_ask(mv, v, r->pid);
 	/* Its version has failed, and is replaced: it stands here until it ends. */
 	if (is_replaced(m, v) && takeover_switched(m))
 		return takers_add(mv, &k);
@@ -224,18 +246,23 @@ int64_t take_serve(struct version *v, const struct request *r)
 		return take_refuse(v, r, (int)k.n, k.holder != NULL);
 	}
 	k.told = k.ready = leads_at_once(v, r, mv);
-	k.n = take(m, &k);
-	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo", k.n,
-		now_us() - begin, fetch_asked());
-	sent_note(mv, k.n, begin);
-	if (k.n < 0) {
-		takers_close(&k);
-		k.told = k.ready = false;
-		snprintf(mv->lacks, sizeof(mv->lacks), "what process %d of the leader has: %s",
-			 k.twin, strerror((int)-k.n));
+	return taken(m, &k, begin);
+}
+
+void take_unasked(struct monitor *m, struct move *mv)
+{
+	struct taker k = { .version = mv->to, .holder = mv->from, .twin = mv->process[0],
+			   .told = true, .ready = true, .unasked = true };
+	uint64_t begin = now_us();
+
+	MUST(mv->state == MOVE_IS_receives);
+	if (!wire_sends(mv->to))
+		return;
+	if (!fetch_is_all() || !takers_room(mv) || !twin_note(mv, k.twin)) {
+		wire_end(mv->to);
+		return;
 	}
-	reply = takers_add(mv, &k);
-	if (k.told)
-		takers_lead(m, mv);
-	return reply;
+	k.twin_began = twin_began(mv, k.twin);
+	k.socket = wire_take(mv->to, &k.request);
+	taken(m, &k, begin);
 }

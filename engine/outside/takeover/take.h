@@ -10,10 +10,34 @@
  */
 uint64_t take_prepare(struct monitor *m, pid_t twin);
 void take_over(void);
+/* A leader's thread has crashed, as it tells with this: what it has is looked up (ahead.c). */
+void ahead_begin(const struct request *r);
+/* The successor's process is sent what it takes, where it knows of that (wire.h). */
+void take_unasked(struct monitor *m, struct move *mv);
 int64_t take_serve(struct version *v, const struct request *r);
+
+/* --- wire.c: by which a process is sent what it takes without asking for it ------------ */
+
+/* REQ_WIRE. */
+int64_t wire_serve(struct version *v, const struct request *r);
+/* The version has ended, and another comes in its place. */
+void wire_drop(struct version *v);
+/* Before the streams are switched: the successor is told whether it is sent what it takes. */
+void wire_begin(struct monitor *m, const struct move *mv);
+/* Behind that, for it costs a look at it: it is not, where its rights are less than its twin's. */
+void wire_rights(const struct move *mv);
+bool wire_sends(const struct version *v);
+/* Our end, to be closed by descriptors_close(), and who takes by it, as if it had asked. */
+int wire_take(struct version *v, struct request *r);
+/* It is to ask, or need not any more. */
+void wire_end(struct version *v);
 
 /* --- takers.c ------------------------------------------------------------------- */
 
+/* It has been sent all unasked, and asks all the same: it has not got it. */
+void takers_ask(struct move *mv, const struct version *v, pid_t pid);
+/* Such a one has yet to come. */
+bool takers_unasked(const struct move *mv);
 /* It is answered later; without memory now, by -errno.  And: no more is heard of it. */
 bool takers_room(struct move *mv);
 int64_t takers_add(struct move *mv, struct taker *k);

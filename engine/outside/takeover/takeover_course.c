@@ -169,6 +169,7 @@ enum move_event move_let_end(struct monitor *m, struct move *mv)
 	say_error(NULL, "%s: %s %s, and no follower can go on in its place",
 		  m->session.name, leading(m)->name, mv->next_cause);
 	held_leave(m, leading(m), 0);
+	take_over();
 	return MOVE_nothing;
 }
 
@@ -243,6 +244,8 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 	session_expect(m, mv->to);
 	processes_left(mv);
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
+	mv->others = mv->forced && successor_besides(m, mv->to);
+	wire_begin(m, mv);
 	streams_switch(m, mv);
 	say_log("take", "%lu us after the beginning: streams switched; %lu cells are to be read",
 		now_us() - mv->began_us, streams_unread(m, mv->to->index, mv->from->index));
@@ -250,11 +253,12 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 	mv->until_ms = now_ms() + (mv->forced ? TAKE_MS : TAKE_PLANNED_MS);
 	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
+	wire_rights(mv);
 	/* While the successor comes: nothing of this is needed before it has been served. */
 	untold_look(m);
 	if (mv->processes)
 		mv->taken_us += take_prepare(m, mv->process[0]);
-	mv->others = mv->forced && successor(m);
+	take_unasked(m, mv);
 	say_log("take", "%u processes are to take; %s", mv->due,
 		mv->others ? "another follower could lead" : "nobody else could lead");
 	monitor_wake_after(m, LOOK_MS);

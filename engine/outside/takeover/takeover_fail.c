@@ -151,15 +151,15 @@ bool move_unheard(struct monitor *m, struct move *mv)
 	if (mv->parted || mv->from->state != VERSION_LEAVES || !version_alive(mv->from) ||
 	    has_called(m, mv))
 		return false;
-	/* What is left of it is better than nothing. */
-	if (mv->forced && version_alive(mv->to) && !successor(m))
+	/* What is left of it is better than nothing; but one that has yet to come has nothing. */
+	if (mv->forced && version_alive(mv->to) && !successor(m) && !takers_unasked(mv))
 		return false;
 	version_kill(mv->to);
 	for (unsigned ms = 0; version_alive(mv->to) && ms < END_MS; ms++)
 		usleep(1000);
 	if (version_alive(mv->to) || has_called(m, mv))
 		return false;
-	if (!mv->lacks[0])
+	if (!mv->lacks[0] && !takers_unasked(mv))
 		snprintf(mv->lacks, sizeof(mv->lacks), "it has not led");
 	return true;
 }

@@ -43,6 +43,8 @@ const char *successor_barred(const struct monitor *m, const struct version *v);
 pid_t twinless(const struct monitor *m, const struct version *from, const struct version *to);
 /* Of those that may lead the one to be asked first; NULL: there is none. */
 struct version *successor(struct monitor *m);
+/* Another than this one, which has been chosen, may lead. */
+bool successor_besides(const struct monitor *m, const struct version *to);
 /* The one that was found when the leader failed, a moment ago, if it may still be; or as above. */
 struct version *successor_found(struct monitor *m, struct move *mv);
 

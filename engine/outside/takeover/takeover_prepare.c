@@ -68,6 +68,8 @@ static bool process_is_still(const struct move *mv, pid_t pid)
 
 static bool process_stands(const struct version *v, pid_t pid)
 {
+	if (pid == version_head(v))
+		return true;
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
 
@@ -211,14 +213,12 @@ void serve_all(struct monitor *m)
 }
 
 /* One that is alone is asked for company: there is nothing else for which it stands. */
-static void park_ask(struct monitor *m, uint32_t version, bool stands)
+static void park_ask(struct monitor *m, uint32_t version)
 {
-	if (!m->conduct) {
-		company_word_set(&m->version[version], stands ? COMPANY_STAND : COMPANY_NONE);
-		return;
-	}
-	conduct_bit(&m->conduct->park, version, stands);
-	streams_changed(m);
+	if (m->conduct)
+		conduct_bit(&m->conduct->park, version, true);
+	else
+		company_word_set(&m->version[version], COMPANY_STAND);
 }
 
 /* Whose they are is asked of the kernel while they run: the first to stand waits for the last. */
@@ -246,7 +246,7 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 	processes_find(mv);
 	begin = now_us();
 	given_begin(&given, mv->from, limit_us);
-	park_ask(m, mv->from->index, true);
+	park_ask(m, mv->from->index);
 	/* Those of the two are answered at once: monitor/serve.c. */
 	held_again(m, REQ_MAPPED);
 	for (bool ask = true;; ask = now - asked > PARK_AGAIN_US) {
@@ -259,6 +259,8 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 			park_say(m, mv);
 			return false;
 		}
+		if (ask && m->conduct)	/* where all stand already nobody is woken */
+			streams_changed(m);
 		/* A thread may stand in a question that has nothing to do with this. */
 		given_serve(&given, m);
 		pause_for(now - begin);

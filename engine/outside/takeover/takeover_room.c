@@ -74,7 +74,7 @@ static bool has_room(const struct version *v, pid_t pid, pid_t twin)
 
 	MUST(pid > 0 && twin > 0 && pid != twin);
 
-	if (hard >= process_table(twin, NULL) + FOR_TAKING)	/* which is cheaper to ask */
+	if (hard >= process_table(twin) + FOR_TAKING)	/* which is cheaper to ask */
 		return true;
 	needs = numbers_used(twin) + FOR_TAKING;
 	if (hard >= needs || room_given(pid, needs))

@@ -104,6 +104,14 @@ struct version *successor(struct monitor *m)
 	return best;
 }
 
+bool successor_besides(const struct monitor *m, const struct version *to)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (&m->version[i] != to && may_lead(m, &m->version[i]))
+			return true;
+	return false;
+}
+
 struct version *successor_found(struct monitor *m, struct move *mv)
 {
 	struct version *v = mv->found;

@@ -91,6 +91,7 @@ void takers_forget(struct move *mv)
 	for (unsigned i = 0; i < mv->takers; i++)
 		takers_close(&mv->taker[i]);
 	mv->takers = 0;
+	wire_end(mv->to);
 }
 
 bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot)
@@ -153,9 +154,34 @@ bool takers_wait(const struct move *mv)
 bool takers_have(const struct move *mv, const struct version *v, pid_t pid)
 {
 	for (unsigned i = 0; i < mv->takers; i++)
-		if (mv->taker[i].version == v && mv->taker[i].request.pid == pid)
+		if (mv->taker[i].version == v && mv->taker[i].request.pid == pid &&
+		    !mv->taker[i].unasked)
 			return true;
 	return false;
+}
+
+bool takers_unasked(const struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == mv->to && mv->taker[i].unasked)
+			return true;
+	return false;
+}
+
+void takers_ask(struct move *mv, const struct version *v, pid_t pid)
+{
+	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker *k = &mv->taker[i];
+
+		if (v != mv->to || k->version != v || k->request.pid != pid || !k->unasked)
+			continue;
+		MUST(mv->sent && mv->taken >= k->answered);
+		takers_close(k);
+		mv->taken -= k->answered;
+		mv->sent--;	/* of one twin, which is taken from anew */
+		*k = mv->taker[--mv->takers];
+		return;
+	}
 }
 
 bool taker_is_guest(const struct move *mv)
@@ -246,7 +272,10 @@ bool takers_end(struct monitor *m, struct move *mv)
 		}
 		takers_close(&k);
 		/* Its inside ends it; nothing was sent that another could want. */
-		asker_answer_late(k.version, &k.request, k.n);
+		if (k.unasked)
+			version_kill_one(k.version, k.request.pid);
+		else
+			asker_answer_late(k.version, &k.request, k.n);
 		others = mv->due > 1;
 		mv->due -= others;
 	}

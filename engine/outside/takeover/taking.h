@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "engine/abi/state.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 
 struct taking {
@@ -35,12 +36,38 @@ struct version *taken_before(struct monitor *m, const struct version *v);
 
 /* The twin's, fetched from now on; all that was fetched and is not sent is closed. */
 struct taking *fetch_begin(struct monitor *m, pid_t twin);
+void fetch_drop(void);
+/* And what was looked up before. */
 void fetch_end(void);
 /* Nobody has to wait for its memory: takeover_ready. */
 void fetch_ready(void);
+/* What has a file type, which pidfds have that are of a file system of their own (0: of none). */
+bool descriptor_plain(int fd, dev_t pidfds, struct stat *st);
+dev_t pidfds_of(int pidfd);
+/* All that the twin has has been fetched, and nothing is sent yet. */
+bool fetch_is_all(void);
 /* As many descriptors as were fetched, or -errno; and of how many /proc was asked. */
 int64_t fetched(void);
 unsigned fetch_asked(void);
+
+/* --- ahead.c -------------------------------------------------------------------- */
+
+/* A descriptor of a process: our copy, and what that is. */
+struct ahead_row {
+	int number, fd;
+	bool plain;		/* it has a file type, */
+	struct stat st;		/* and this of it; */
+	uint16_t kind;		/* else its enum state_kind */
+	bool locks;		/* there may be record locks on it */
+};
+
+/* It may have been looked for; true: it was, and nobody else has it. */
+bool ahead_status(pid_t pid, struct thread_status *s);
+bool ahead_descriptor(pid_t pid, int number, struct ahead_row *row);
+/* Its working directory, or -1. */
+int ahead_directory(pid_t pid);
+/* What nobody wanted is closed. */
+void ahead_end(void);
 
 /* --- kinds.c -------------------------------------------------------------------- */
 
@@ -56,6 +83,8 @@ void kind_look(struct monitor *m, struct taking *k, const struct taken_descripto
 int kinds_send(struct monitor *m, struct taking *k);
 void kinds_drop(struct taking *k);
 int numbers_send(struct monitor *m, struct taking *k);
+/* By name only; or -1. */
+int directory_open(pid_t pid);
 /* The twin lives, and the other leads. */
 void oom_score_bring(pid_t twin, pid_t pid);
 
@@ -64,6 +93,8 @@ void oom_score_bring(pid_t twin, pid_t pid);
 /* Of the twin before; then, for each descriptor of the twin that has a file type. */
 void locks_forget(void);
 void locks_meet(int fd, const struct stat *st);
+/* Whether there may be any on what a process has open. */
+bool locks_may(pid_t pid, int number, const struct stat *st);
 /* The record locks of the twin, by what was met. */
 int locks_send(struct monitor *m, struct taking *k);
 

@@ -19,12 +19,14 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/given.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/session/seize.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/taking.h"
 #include "engine/outside/takeover/untold.h"
 
 #define STOP_US		20000	/* that the old leader has (given.c) */
@@ -93,23 +95,17 @@ static void held_note(struct move *mv, const struct slot *s, pid_t pid)
 /* --- in the kernel -------------------------------------------------------------------- */
 
 /* False: the thread is gone. */
-static bool pending_read(pid_t pid, pid_t tid, uint64_t *own, uint64_t *shared)
+static bool pending_read(struct move *mv, pid_t pid, pid_t tid, uint64_t *own, uint64_t *shared)
 {
-	char path[64], line[256];
-	FILE *f;
+	struct thread_status s;
 
-	*own = *shared = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	f = fopen(path, "re");
-	if (!f)
+	if (!(pid == tid && ahead_status(pid, &s)) && !thread_status(pid, tid, &s))
 		return false;
-	while (fgets(line, sizeof(line), f))
-		if (*line == 'S' && sscanf(line, "SigPnd: %lx", own) != 1 &&
-		    sscanf(line, "ShdPnd: %lx", shared) == 1)
-			break;
-	fclose(f);
-	*own &= ~NOT_MOVED;
-	*shared &= ~NOT_MOVED;
+	/* Who fetches its descriptors would look at the same. */
+	if (pid == tid && pid == mv->process[0])
+		mv->stood = (struct stood){ pid, s.table, s.threads };
+	*own = s.pending & ~NOT_MOVED;
+	*shared = s.shared & ~NOT_MOVED;
 	return true;
 }
 
@@ -189,7 +185,7 @@ static void slot_look(struct move *mv, uint32_t i, pid_t pid, pid_t tid)
 	uint64_t own, shared;
 
 	held_note(mv, s, pid);
-	if (!pending_read(pid, tid, &own, &shared))
+	if (!pending_read(mv, pid, tid, &own, &shared))
 		return;
 	if (!is_first(mv, i, pid))
 		shared = 0;
@@ -201,6 +197,7 @@ void untold_look(struct monitor *m)
 {
 	struct move *mv = &m->move;
 
+	mv->stood = (struct stood){ 0 };
 	for (uint32_t i = 0; i < version_slots(mv->from); i++) {
 		const struct slot *s = &mv->from->area->slot[i];
 
