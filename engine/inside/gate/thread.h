@@ -282,6 +282,7 @@ struct thread {
 };
 
 #define WAITS_ASLEEP	2	/* in a futex of its own */
+#define WAITS_FULL	3	/* a leader's: for room in the ring */
 
 /*
  * What is noted of a signal and the mask change together (pending, deferred, held_mask): a knock

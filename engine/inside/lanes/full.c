@@ -58,6 +58,7 @@ static struct full full_begin(struct writer *w)
 {
 	ANNOUNCE_BY(full, fetch_add, &w->section->full, 1);
 	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
+	PUBLISH(thread_waits, &thread_self()->waits, WAITS_FULL);
 	/* Part of an event may be told, which must be read before there is room. */
 	lane_wake(w->section, w->index);
 	/* Who looks for the next event at growing distances is to look now. */
@@ -68,6 +69,7 @@ static struct full full_begin(struct writer *w)
 
 static void full_end(struct writer *w)
 {
+	PUBLISH(thread_waits, &thread_self()->waits, 0);
 	__atomic_fetch_sub(&w->section->full, 1, __ATOMIC_RELAXED);
 }
 

@@ -93,11 +93,14 @@ void follow_signal_next(struct thread *t, long nr, long result)
 {
 	const struct event *e = follow_event(t);
 
-	if (e && event_is_baton(e))
-		baton_meet(t, e);
-	if (!e || e->kind != EVENT_SIGNAL)
+	if (e && event_is_baton(e)) {
+		if (!baton_meet(t, e))
+			return;
+	} else if (e && e->kind == EVENT_SIGNAL) {
+		follow_signal(t, e);
+	} else {
 		return;
-	follow_signal(t, e);
+	}
 	if (result == -EINTR)
 		masked_note(t, nr);
 }

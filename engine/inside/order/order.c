@@ -70,12 +70,11 @@ void order_forked(void)
 	PUBLISH_BY(forks, fetch_add, &lead_seq_now, 1ull << ORDER_BITS);
 }
 
-
 /*
- * The sequence number of the next event that the thread must take; 0: none.  Queries
+ * The sequence number of the next event that the thread must take; 0: none.  Queries (`looks`)
  * it may never make, and what it has answered behind them (`ahead`) it has done.
  */
-static uint64_t next_of(const struct thread *o)
+static uint64_t next_among(const struct thread *o, bool looks)
 {
 	struct reader r;
 	const struct event *e;
@@ -91,11 +90,16 @@ static uint64_t next_of(const struct thread *o)
 		return SEQ_FIRST;
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {
-		if (!event_looks(e) && !(done >> i & 1))
+		if ((looks || !event_looks(e)) && !(done >> i & 1))
 			return e->seq;
 		e = reader_next(&r);
 	}
 	return 0;
+}
+
+static uint64_t next_of(const struct thread *o)
+{
+	return next_among(o, false);
 }
 
 bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack)
@@ -444,6 +448,12 @@ bool order_stands_till(const struct thread *o)
 		return true;
 	/* Its cursor is where it stays. */
 	return CONSUME(thread_waits, &o->waits) && !next_of(o);
+}
+
+bool order_waits_for_more(const struct thread *o)
+{
+	/* First what it has met: who stands for an event that is there goes on with that. */
+	return !next_among(o, true) && CONSUME(thread_waits, &o->waits) == 1;
 }
 
 /* No other thread of the process will go on by itself. */

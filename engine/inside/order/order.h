@@ -43,6 +43,8 @@ bool order_leads_to(uint32_t source, uint32_t to);
 /* It does not sleep until another wakes it. */
 bool order_is_awake(const struct thread *o);
 bool order_stands_till(const struct thread *o);
+/* It waits for an event, and has been told nothing that it has not met. */
+bool order_waits_for_more(const struct thread *o);
 /* The thread goes from the gate to its work, with what it has been told. */
 void order_works(struct thread *t);
 /* What o works on it came to the gate for while t stood, or later. */

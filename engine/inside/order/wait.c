@@ -236,7 +236,7 @@ static bool fault_passed(struct thread *t)
 static void others_first(struct thread *t, const struct event *e)
 {
 	if (event_is_baton(e))	/* the leader's had given it up: who is first may need it */
-		baton_give(t);
+		hold_give(t);
 	order_wait_fork(t, e->seq);
 	order_step(t);
 	order_wait(t, e->seq);

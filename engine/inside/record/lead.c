@@ -155,6 +155,7 @@ static long lead_bare(struct thread *t, long nr, const struct plan *p)
 	if (p->recipe.room >= 0)
 		w.room = room_before(&w);
 	t->away = away_in(care, seq);
+	call_lends(t);
 	w.result = call_is_vdso(t) ? clock_call(t, nr) : call_kernel(t);
 	call_told(t, &w, nr, care, seq, NULL);
 	return w.result;
@@ -170,6 +171,7 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 
 	if (told && p->recipe.room >= 0)
 		w.room = room_before(&w);
+	call_lends(t);
 	w.result = call_is_vdso(t) ? clock_call(t, nr) : call_kernel(t);
 	if (care & CARE_CAME)
 		numbers_came(t, &w);
@@ -303,6 +305,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	seq = seq_before(t, call_gives(w.desc));
 	giving_begin(t, &w, care, seq);
 	t->away = away_in(care, seq);
+	call_lends(t);
 	w.result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (call_has(w.desc, TRAIT_SIGNALS))
 		signal_owe(t, &w);

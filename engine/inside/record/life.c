@@ -20,6 +20,7 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/realm/realm.h"
 #include "engine/inside/record/lead.h"
@@ -56,6 +57,7 @@ static long lead_clone(struct thread *t, long nr)
 	uint32_t lane = child_lane(t), life = 0;
 	int64_t pidfd = -1;
 	struct event *e;
+	bool missed;
 	long result;
 
 	MUST(!t->fork_seq);
@@ -63,7 +65,11 @@ static long lead_clone(struct thread *t, long nr)
 	if (lane != CHUNK_NONE)
 		life = streams_section(&streams, streams.self)->lane[lane].life;
 	t->fork_seq = FORK_UNDRAWN;
+	/* It waits for its child's program, which may wait for others.  (vfork's row says so.) */
+	if (clone_asked(t, nr).flags & CLONE_VFORK)
+		hold_give(t);
 	result = serve_special(t, nr);
+	missed = baton_missed(t, call_find(nr));
 	if (result < 0 && lane != CHUNK_NONE)
 		lane_cancel(&streams, lane);
 	if (result == CALL_RESTART) {
@@ -81,6 +87,7 @@ static long lead_clone(struct thread *t, long nr)
 		e->seq = t->fork_seq;
 	t->fork_seq = 0;
 	e->arg[3] = (uint64_t)pidfd;
+	e->arg[4] = missed;
 	event_end(t);
 	giving_end(t);
 	t->child_lane = CHUNK_NONE;

@@ -28,6 +28,13 @@
 #define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
 #define CARE_TOLD	(TRAIT_REGISTERS | TRAIT_KEPT | TRAIT_RIGHTS)
 
+/* The call is about to be made: while it sleeps others work. */
+static inline void call_lends(struct thread *t)
+{
+	if (in_turns() && t->baton)
+		hold_lend(t);
+}
+
 static INLINE unsigned care_if_alone(unsigned care)
 {
 	return locks_on ? care : care & CARE_ALONE;
@@ -84,6 +91,9 @@ static inline void call_write(struct thread *t, const struct walk *w, long nr, u
 		edge_write(t, e);
 	if (__builtin_expect(t->pending, 0))
 		signal_next(t);
+	/* Behind a wait for room.  A reader goes by the last piece's flags. */
+	if (in_turns() && baton_missed(t, w->desc))
+		t->writer.open->flags |= EVENT_SIGNAL_NEXT;
 	lane_commit(t);
 }
 
@@ -165,6 +175,9 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			     uint64_t seq, const struct call_desc *row)
 {
 	t->away = 0;
+	/* Others are to work neither while it waits for room, nor on what it tells. */
+	if (in_turns())
+		hold_back(t);
 	if (__builtin_expect(w->result == -EINTR, 0) && crash_cuts(t))
 		w->result = CALL_RESTART;
 	if (__builtin_expect(w->result != CALL_RESTART, 1)) {
@@ -180,9 +193,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		else if (!seq)
 			seq = tick ? seq_draw() : seq_shown(t, true, &flags);
 		seq = order_now(seq);
-		if (in_turns())
-			flags |= baton_lost(t) ? EVENT_SIGNAL_NEXT : 0;
-		else if (care & CARE_EDGES && locks_on)
+		if (care & CARE_EDGES && locks_on && !in_turns())
 			flags |= after_others(t, w, care);
 		if (row)
 			call_write_row(t, w, seq, flags, row);

@@ -162,8 +162,8 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 		return STEP_DONE;
 	}
 	if (event_is_baton(e)) {
-		baton_meet(t, e);
-		return STEP_AGAIN;
+		*result = CALL_RESTART;
+		return baton_meet(t, e) ? STEP_DONE : STEP_AGAIN;
 	}
 	if (e->kind != EVENT_CALL && !(event_aside(e) && call_is_elastic(w->desc))) {
 		if (event_is_mutex(e))

@@ -19,6 +19,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/record/lead.h"
@@ -90,7 +91,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	struct clone_args asked = clone_asked(t, nr);
 	int64_t pidfd = (int64_t)e->arg[3];
 	uint64_t seq = e->seq;
-	bool copies = e->arg[2];
+	bool copies = e->arg[2], missed = e->arg[4];
 	long result;
 
 	if (vtid < 0 || lane >= LANES) {
@@ -107,6 +108,8 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	child_ids_find(t, &asked);
 	t->child_lane = lane;
 	t->child_vtid = vtid;
+	if (missed)	/* others worked while it was made */
+		hold_give(t);
 	if (copies)	/* a thread may be what another waits for */
 		order_wait_all(t, seq);
 	clone_asks(t, nr, &asked, true);

@@ -296,7 +296,7 @@ void child_begin(struct thread *t)
 	t->restart = 0;		/* as a handler's end has left it: a signal may come below */
 	if (!(t->clone_flags & CLONE_THREAD)) {
 		t->pid = (int32_t)OWN0(__NR_getpid);
-		baton_alone(t);
+		baton_alone(t, !(t->clone_flags & CLONE_VM));
 	}
 	/* seal_break looks for it after it broke the seal. */
 	ANNOUNCE(seal, &t->tid, (int32_t)OWN0(__NR_gettid));

@@ -80,7 +80,7 @@ static bool turn_ends(struct thread *t, const struct call_desc *d)
 	if (!d || local_site(t))
 		return false;
 	if (baton_lets_go(d))
-		(call_ends(d) ? baton_leave : baton_give)(t);
+		(call_ends(d) ? hold_leave : hold_give)(t);
 	else if (d->class == CLASS_LOCAL)
 		return false;
 	else if (!call_is_elastic(d))

@@ -142,11 +142,16 @@ bool process_over(pid_t pid)
 	return thread_ended(pid, pid) && !threads_any(pid, thread_lives) && thread_ended(pid, pid);
 }
 
-bool thread_runs(pid_t pid, pid_t tid)
+enum runs thread_wants(pid_t pid, pid_t tid)
 {
 	char state = thread_state(pid, tid);
 
-	return state == 'R' || state == 'D';
+	return state == 'R' ? RUNS_CPU : state == 'D' ? RUNS_DISK : RUNS_NOT;
+}
+
+bool thread_runs(pid_t pid, pid_t tid)
+{
+	return thread_wants(pid, tid) != RUNS_NOT;
 }
 
 bool process_runs(pid_t pid)

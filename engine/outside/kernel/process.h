@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/abi/request.h"
+
 /* When it began, in clock ticks since boot; 0: there is none, or it has ended. */
 uint64_t process_began(pid_t pid);
 /* What its threads have used of processors. */
@@ -58,6 +60,8 @@ bool thread_has_memory(pid_t pid, pid_t tid);
 uint64_t thread_used_us(pid_t pid, pid_t tid);
 /* Whether the kernel would let the thread run, if there were a processor. */
 bool thread_runs(pid_t pid, pid_t tid);
+/* And what it is that it lacks. */
+enum runs thread_wants(pid_t pid, pid_t tid);
 /* ... or any thread of the process. */
 bool process_runs(pid_t pid);
 /* Asks the thread to come to our code (abi/knock.h). */

@@ -409,7 +409,7 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 	case REQ_REPORTED:
 		return reported_serve(v, r);
 	case REQ_RUNS:
-		return thread_runs(r->pid, (pid_t)r->args[0]);
+		return thread_wants(r->pid, (pid_t)r->args[0]);
 	case REQ_REALM:
 		return realm_serve(v, r);
 	case REQ_READ:

@@ -1,0 +1,20 @@
+#!/bin/sh
+# --one-at-a-time where the turn is taken from a thread, or one works that had none (in_turns.c): a
+# follower lives to the end, no difference was tried again, and no thread waited in vain.
+. "$ROOT/tests/lib.sh"
+
+for part in write signal spawn yield; do
+	"$MVE" run -n "$MVE_SESSION" --one-at-a-time --status status.json -f same -- \
+		"$TESTS/in_turns" $part >out 2>err || fail "$part: status $?: $(cat err)"
+	grep -q "^in_turns: ok" out || fail "$part: it printed $(cat out)"
+	[ ! -s err ] || fail "$part: mve says: $(head -3 err)"
+	python3 - <<-'END' || fail "$part: see $PWD/status.json"
+	import json
+	leader, follower = json.load(open("status.json"))["versions"]
+	assert not follower["rewind"]["races"], follower["rewind"]
+	assert follower["verdicts"] == leader["verdicts"], follower["verdicts"]
+	for version in leader, follower:
+	    assert not any(w["met"] for w in version["waits"] if w["kind"] == "baton"), version
+	END
+done
+echo "in_turns: ok"

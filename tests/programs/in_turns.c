@@ -1,0 +1,215 @@
+/*
+ * With --one-at-a-time threads take numbers from a plain variable and write them to /dev/null,
+ * which a follower compares: so whoever works beside the one whose turn it is makes it differ.
+ * Here they do what may take the turn from one, or begin work without it: a write that waits for
+ * another thread, of more than a chunk of the ring; handlers of signals that come in calls that
+ * wait; a program that is started and waits for another thread; threads that only yield.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+#define WORKERS	3
+#define ROUNDS	40
+#define LARGE	200000
+#define FIFO	"in_turns.fifo"
+
+static int null, number;
+static atomic_int stop, handled;
+static char large[LARGE];
+
+static void say(const char *what, long value)
+{
+	char line[64];
+	int mine = number++;
+	int n = snprintf(line, sizeof(line), "%s %ld %d\n", what, value, mine);
+
+	CHECK(write(null, line, (size_t)n) == n);
+}
+
+static void *work(void *arg)
+{
+	while (!atomic_load(&stop)) {
+		say("work", (long)arg);
+		usleep(100);
+	}
+	return NULL;
+}
+
+static void among(void (*part)(void))
+{
+	pthread_t t[WORKERS];
+
+	atomic_store(&stop, 0);
+	for (long i = 0; i < WORKERS; i++)
+		CHECK(!pthread_create(&t[i], NULL, work, (void *)i));
+	part();
+	atomic_store(&stop, 1);
+	for (int i = 0; i < WORKERS; i++)
+		CHECK(!pthread_join(t[i], NULL));
+}
+
+/* --- a write that waits --------------------------------------------------------------- */
+
+static void *drain(void *arg)
+{
+	static char some[5000];
+	int fd = *(int *)arg;
+	long had = 0, n;
+
+	while ((n = read(fd, some, sizeof(some))) > 0) {
+		had += n;
+		number++;
+	}
+	say("drained", had);
+	return NULL;
+}
+
+static void write_waits(void)
+{
+	pthread_t t;
+	int fds[2];
+
+	CHECK(!pipe(fds) && !pthread_create(&t, NULL, drain, &fds[0]));
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK(write(fds[1], large, sizeof(large)) == sizeof(large));
+		number++;
+		say("written", i);
+	}
+	CHECK(!close(fds[1]) && !pthread_join(t, NULL) && !close(fds[0]));
+}
+
+/* --- a handler ------------------------------------------------------------------------ */
+
+static void comes(int sig)
+{
+	number++;
+	atomic_fetch_add(&handled, sig == SIGUSR1);
+}
+
+static void *stand(void *arg)
+{
+	struct pollfd none = { .fd = -1 };
+
+	for (int n = 0; !atomic_load(&stop); n++) {
+		if (n & 1)
+			say("polled", poll(&none, 1, 5));
+		else
+			say("slept", usleep(5000));
+		number++;
+	}
+	return arg;
+}
+
+static void signals_come(void)
+{
+	struct sigaction a = { .sa_handler = comes };
+	pthread_t t;
+
+	CHECK(!sigaction(SIGUSR1, &a, NULL) && !pthread_create(&t, NULL, stand, NULL));
+	for (int i = 0; i < ROUNDS * 2; i++) {
+		int had = atomic_load(&handled);
+
+		CHECK(!pthread_kill(t, SIGUSR1));
+		while (atomic_load(&handled) == had)
+			sched_yield();
+		say("handled", had);
+		if (i == ROUNDS) {
+			a.sa_flags = SA_RESTART;
+			CHECK(!sigaction(SIGUSR1, &a, NULL));
+		}
+	}
+	atomic_store(&stop, 1);
+	CHECK(!pthread_join(t, NULL));
+}
+
+/* --- a program that waits as it begins -------------------------------------------------- */
+
+static void *let_begin(void *arg)
+{
+	int fd = open(FIFO, O_WRONLY);
+
+	CHECK(fd >= 0 && !close(fd));
+	say("let", *(int *)arg);
+	return NULL;
+}
+
+static void program_begins(void)
+{
+	char *words[] = { "true", NULL };
+	posix_spawn_file_actions_t files;
+	int status;
+
+	CHECK(!mkfifo(FIFO, 0600));
+	CHECK(!posix_spawn_file_actions_init(&files) &&
+	      !posix_spawn_file_actions_addopen(&files, 0, FIFO, O_RDONLY, 0));
+	for (int i = 0; i < 4; i++) {
+		pthread_t t;
+		pid_t pid;
+
+		CHECK(!pthread_create(&t, NULL, let_begin, &i));
+		CHECK(!posix_spawn(&pid, "/bin/true", &files, NULL, words, NULL));
+		number++;
+		say("begun", i);
+		CHECK(waitpid(pid, &status, 0) == pid && !status);
+		CHECK(!pthread_join(t, NULL));
+	}
+	CHECK(!posix_spawn_file_actions_destroy(&files) && !unlink(FIFO));
+}
+
+/* --- threads that do nothing but let others work --------------------------------------- */
+
+static atomic_int made;
+
+static void *let_others(void *arg)
+{
+	while (atomic_load(&made) < ROUNDS)
+		sched_yield();
+	say("let", (long)arg);
+	return NULL;
+}
+
+static void *make(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		usleep(1);
+		say("made", i);
+		atomic_fetch_add(&made, 1);
+	}
+	return arg;
+}
+
+static void one_yields(void)
+{
+	pthread_t t[4];
+
+	for (long i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, i ? let_others : make, (void *)i));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(t[i], NULL));
+}
+
+int main(int count, char **words)
+{
+	static const struct {
+		const char *name;
+		void (*part)(void);
+	} parts[] = {
+		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
+		{ "yield", one_yields },
+	};
+
+	null = open("/dev/null", O_WRONLY);
+	CHECK(null >= 0);
+	for (size_t i = 0; i < COUNT(parts); i++)
+		if (count < 2 || !strcmp(words[1], parts[i].name))
+			among(parts[i].part);
+	return passed("in_turns");
+}
