@@ -37,7 +37,7 @@ static void handler(int sig)
 	struct timeval v;
 
 	(void)sig;
-	CHECK(now(CLOCK_MONOTONIC) > 0 && !gettimeofday(&v, NULL) && time(NULL) >= v.tv_sec);
+	CHECK(now(CLOCK_MONOTONIC) > 0 && !gettimeofday(&v, NULL) && time(NULL) >= v.tv_sec - 1);
 	handled++;
 }
 
@@ -111,7 +111,7 @@ static void asked_badly(void)
 	CHECK(clock_gettime(-1000000, &t) == -1 && errno == EINVAL);
 	CHECK(!gettimeofday(&v, &zone) && v.tv_sec);
 	CHECK(!gettimeofday(nowhere, NULL));
-	CHECK(time(NULL) >= v.tv_sec);
+	CHECK(time(NULL) >= v.tv_sec - 1);
 }
 
 int main(void)
