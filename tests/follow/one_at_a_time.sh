@@ -4,9 +4,18 @@
 # of its threads waits for the baton in vain.  A recording of it says how it is to be replayed.
 . "$ROOT/tests/lib.sh"
 
+spare_is_there() {
+	"$MVE" status "$MVE_SESSION" --json | grep -q '"there": 1'
+}
+
 for with in "-f same" "--spare 1" "-f same" "--spare 1"; do
+	rm -f go
 	"$MVE" run -n "$MVE_SESSION" --one-at-a-time --status status.json $with -- \
-		"$TESTS/one_at_a_time" >out 2>err || fail "$with: status $?: $(cat err)"
+		"$TESTS/one_at_a_time" go >out 2>err &
+	run=$!
+	[ "$with" = "-f same" ] || within 60 spare_is_there || fail "$with: there is none: $(cat err)"
+	touch go
+	wait $run || fail "$with: status $?: $(cat err)"
 	grep -q "^one_at_a_time: ok" out || fail "$with: it printed $(cat out)"
 	[ ! -s err ] || fail "$with: mve says: $(head -3 err)"
 	python3 - <<-'END' || fail "$with: see $PWD/status.json"
