@@ -148,6 +148,11 @@ static struct {
 	int number, fd;
 } brought;
 
+void asker_ready(void)
+{
+	ahead.tid = 0;
+}
+
 struct looking {
 	pid_t pid, tid;
 	uint32_t slot;

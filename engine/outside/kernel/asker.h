@@ -47,6 +47,8 @@ int asker_give(const struct request *r, uint64_t to, const void *what, size_t le
  * To be closed by descriptors_close().
  */
 int asker_socket(pid_t pid, int number);
+/* Its memory is ours alone: nobody has to wait for it. */
+void asker_ready(void);
 /* Whoever asks there is told that it gets no answer. */
 void asker_refuse(struct version *v, uint32_t slot);
 

@@ -37,6 +37,7 @@
 #include "engine/outside/session/reach.h"
 #include "engine/outside/start/exec.h"
 
+#define CLOSED_MS	500	/* so long it counts: it is looked at four times a second */
 #define KILL_ROUNDS	8	/* a process may fork while we look */
 
 /* --- areas -------------------------------------------------------------------- */
@@ -412,6 +413,29 @@ bool version_closed(const struct version *v)
 	pid_t head = version_head(v);
 
 	return head && process_closed(head);
+}
+
+/* It changes that seldom, and what is found then to be closed after all is not taken from. */
+static struct { pid_t head; uint64_t at_ms; bool is; } closed[VERSIONS];
+
+void version_closed_note(const struct version *v)
+{
+	pid_t head = version_head(v);
+
+	MUST(v->index < VERSIONS);
+	closed[v->index].head = head;
+	closed[v->index].is = head && process_closed(head);
+	closed[v->index].at_ms = now_ms();
+}
+
+bool version_closed_lately(const struct version *v)
+{
+	pid_t head = version_head(v);
+
+	if (!head || head != closed[v->index].head ||
+	    now_ms() > closed[v->index].at_ms + CLOSED_MS)
+		return version_closed(v);
+	return closed[v->index].is;
 }
 
 bool version_births(const struct version *v)

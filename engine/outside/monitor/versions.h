@@ -36,6 +36,9 @@ uint64_t version_head_began(const struct version *v);
 bool version_alive(const struct version *v);
 /* The kernel does not let us look into its head: it cannot take over, nor be replaced. */
 bool version_closed(const struct version *v);
+/* The same, as it was noted a moment ago: clients may wait. */
+bool version_closed_lately(const struct version *v);
+void version_closed_note(const struct version *v);
 /* A child has been forked, and has no slot yet. */
 bool version_births(const struct version *v);
 bool version_owns(const struct version *v, pid_t pid, pid_t tid);

@@ -4,6 +4,7 @@
  * ours still had it wakes it at most once more.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -22,6 +23,7 @@
 
 #define LOOK_MS		250	/* how often processes are looked after */
 #define SPINS_URGENT	2000	/* looks for who crashes, before the loop sleeps */
+#define TABLE_ROOM	1024	/* descriptors */
 #define WAKES_TURN	64	/* served before the next wait; the others are not lost */
 
 uint64_t now_ms(void)
@@ -79,6 +81,18 @@ static bool bells_begin(struct wakes *w)
 	       !pthread_create(&thread, NULL, files_watch, w) && !pthread_detach(thread);
 }
 
+/*
+ * Where a process has threads the kernel waits until every processor has passed before its table
+ * of descriptors grows, 10 ms: so it is made for a takeover's before there are any.
+ */
+static void table_make(int fd)
+{
+	int last = fcntl(fd, F_DUPFD_CLOEXEC, TABLE_ROOM - 1);
+
+	if (last >= 0)
+		close(last);
+}
+
 int wakes_open(struct monitor *m)
 {
 	if (m->wakes.fd > 0)
@@ -86,6 +100,7 @@ int wakes_open(struct monitor *m)
 	m->wakes = (struct wakes){ .fd = epoll_create1(EPOLL_CLOEXEC) };
 	if (m->wakes.fd < 0)
 		return -errno;
+	table_make(m->wakes.fd);
 	m->wakes.bells = bells_begin(&m->wakes);
 	return 0;
 }

@@ -291,6 +291,15 @@ void reach_settle(void)
 	MUST(!posted);
 }
 
+void reach_rest(void)
+{
+	unsigned before = spins;
+
+	spins = 0;
+	reach_settle();
+	spins = before;
+}
+
 static bool stuck_for(pid_t pid, uid_t user)
 {
 	unsigned own = 0;

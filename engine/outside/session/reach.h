@@ -56,5 +56,7 @@ long reach_try(long (*work)(void *room), void (*late)(void *room, long result));
  */
 void reach_post(long (*work)(void *room), void (*late)(void *room, long result));
 void reach_settle(void);
+/* The same, asleep from the beginning. */
+void reach_rest(void);
 
 #endif

@@ -6,6 +6,8 @@
  * the loop does itself.
  */
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/session/reach.h"
 #include "engine/outside/takeover/take.h"
+#include "engine/outside/takeover/takeover_parts.h"
 #include "engine/outside/takeover/taking.h"
 
 #define ROWS	64	/* of more the others are fetched as ever */
@@ -43,15 +46,19 @@ static bool is_epoll(int fd, int ours)
 static void row_look(struct ahead *a, int pidfd, dev_t pidfds, int number)
 {
 	struct ahead_row *row = &a->row[a->n];
+	struct stat st;
 
 	*row = (struct ahead_row){ .number = number,
 				   .fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0) };
 	if (row->fd < 0)
 		return;
-	row->plain = descriptor_plain(row->fd, pidfds, &row->st);
-	row->kind = (uint16_t)(row->plain ? STATE_plain :
-			       is_epoll(row->fd, pidfd) ? STATE_epoll : kind_of(row->fd));
-	row->locks = row->plain && locks_may(a->pid, number, &row->st);
+	row->kind = STATE_plain;
+	if (!descriptor_plain(row->fd, pidfds, &st)) {
+		row->kind = is_epoll(row->fd, pidfd) ? STATE_epoll : kind_of(row->fd);
+	} else {
+		row->ino = st.st_ino;
+		row->locks = locks_lockable(&st) && locks_may(a->pid, number);
+	}
 	a->n++;
 }
 
@@ -92,6 +99,11 @@ static void rows_close(struct ahead *a)
 	descriptors_close(a->pid, fd, n);
 }
 
+void ahead_ready(void)
+{
+	takeover_own(&known, sizeof(known));
+}
+
 void ahead_end(void)
 {
 	reach_settle();
@@ -110,7 +122,7 @@ static void ahead_over(void *room, long result)
 	if (known.pid || !a->pid)
 		rows_close(a);	/* left behind, and another has been looked up */
 	else
-		known = *a;
+		memcpy(&known, a, offsetof(struct ahead, row) + a->n * sizeof(a->row[0]));
 }
 
 void ahead_begin(const struct request *r)
@@ -124,15 +136,18 @@ void ahead_begin(const struct request *r)
 	a = reach_room(r->pid, sizeof(*a));
 	if (!a)
 		return;
-	*a = (struct ahead){ .pid = r->pid, .directory = -1 };
+	a->pid = r->pid;
+	a->directory = -1;
+	a->n = 0;
 	for (unsigned i = 0; i < STANDING_TOLD; i++)
 		a->open[i] = r->call[2 * STANDING_TOLD] ? r->call[2 * i] : 0;
 	reach_post(ahead_do, ahead_over);
 }
 
+/* Not looked for: the successor may have no other processor than ours to wake on. */
 static bool is_known(pid_t pid)
 {
-	reach_settle();
+	reach_rest();
 	return known.pid && known.pid == pid && known.stands;
 }
 

@@ -117,16 +117,19 @@ static bool closes_on_exec(const struct fetch *f, int number)
 static struct ahead_row descriptor_look(const struct fetch *f, int number)
 {
 	struct ahead_row is;
+	struct stat st = { 0 };
 
 	if (ahead_descriptor(f->k.twin, number, &is))
 		return is;
-	is = (struct ahead_row){ .number = number, .kind = STATE_plain, .locks = true,
+	is = (struct ahead_row){ .number = number, .kind = STATE_plain,
 				 .fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0) };
 	if (is.fd < 0)
 		return is;
-	is.plain = descriptor_plain(is.fd, f->pidfds, &is.st);
-	if (!is.plain)
+	if (!descriptor_plain(is.fd, f->pidfds, &st))
 		is.kind = kind_of(is.fd);
+	else
+		is.locks = locks_lockable(&st);
+	is.ino = st.st_ino;
 	return is;
 }
 
@@ -143,8 +146,8 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 
 	if (is.fd < 0)	/* a folder's entry may be our own look at it */
 		return errno == EBADF && !known ? 0 : -errno;
-	if (is.plain && is.locks)
-		locks_meet(number, &is.st);
+	if (is.locks)
+		locks_meet(number, is.ino);
 	*row = (struct taken_descriptor){ number, 0, is.kind };
 	known = known && row->kind != STATE_pidfd;
 	f->asked += !known;

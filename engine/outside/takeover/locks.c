@@ -56,16 +56,15 @@ void locks_forget(void)
 	open_files.n = 0;
 }
 
-static bool is_lockable(const struct stat *st)
+bool locks_lockable(const struct stat *st)
 {
 	return !S_ISSOCK(st->st_mode) && !S_ISFIFO(st->st_mode);
 }
 
-void locks_meet(int fd, const struct stat *st)
+void locks_meet(int fd, uint64_t ino)
 {
 	MUST(fd >= 0);
-	if (is_lockable(st) &&
-	    !inode_add(&open_files, st->st_ino, fd))
+	if (!inode_add(&open_files, ino, fd))
 		say_log("take", "no memory for descriptor %d's locks", fd);
 }
 
@@ -156,14 +155,12 @@ static int batch_send(struct taking *k, struct taken_message *message)
 }
 
 /* Of most files fdinfo is short, and says nothing: clients wait. */
-bool locks_may(pid_t pid, int number, const struct stat *st)
+bool locks_may(pid_t pid, int number)
 {
 	char path[64], text[256];
 	ssize_t n;
 	int fd;
 
-	if (!is_lockable(st))
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? (ssize_t)sizeof(text) : read(fd, text, sizeof(text));

@@ -259,7 +259,7 @@ void take_unasked(struct monitor *m, struct move *mv)
 	if (!wire_sends(mv->to))
 		return;
 	if (!fetch_is_all() || !takers_room(mv) || !twin_note(mv, k.twin)) {
-		wire_end(mv->to);
+		wire_refuse(mv->to);
 		return;
 	}
 	k.twin_began = twin_began(mv, k.twin);

@@ -24,13 +24,14 @@ int64_t wire_serve(struct version *v, const struct request *r);
 void wire_drop(struct version *v);
 /* Before the streams are switched: the successor is told whether it is sent what it takes. */
 void wire_begin(struct monitor *m, const struct move *mv);
-/* Behind that, for it costs a look at it: it is not, where its rights are less than its twin's. */
+/* Behind that, while it wakes: it is not, where its rights are less than its twin's. */
 void wire_rights(const struct move *mv);
 bool wire_sends(const struct version *v);
 /* Our end, to be closed by descriptors_close(), and who takes by it, as if it had asked. */
 int wire_take(struct version *v, struct request *r);
-/* It is to ask, or need not any more. */
+/* It need not be sent anything any more; or is to ask, at once. */
 void wire_end(struct version *v);
+void wire_refuse(struct version *v);
 
 /* --- takers.c ------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -219,12 +220,32 @@ void takeover_own(void *at, size_t size)
 		page[i] = page[i];
 }
 
+/* Where its stream will begin: its memory is there, and ours to see. */
+static void follower_ready(struct monitor *m, unsigned version)
+{
+	version_closed_note(&m->version[version]);
+	for (uint32_t r = 0; r < m->realms; r++) {
+		struct section *its = realm_part(m, r, version);
+		uintptr_t lanes = (uintptr_t)its->lane & ~(uintptr_t)(PAGE - 1);
+
+		madvise(its, PAGE, MADV_POPULATE_WRITE);
+		madvise((void *)lanes, PAGE, MADV_POPULATE_WRITE);
+	}
+}
+
 void takeover_ready(struct monitor *m)
 {
 	takeover_own(&m->move, sizeof(m->move));
+	takers_room(&m->move);	/* an allocator may tidy up first, which takes 50 us */
 	for (unsigned i = 0; i < m->versions; i++)
 		takeover_own(m->version[i].why, sizeof(m->version[i].why));
 	fetch_ready();
+	ahead_ready();
+	asker_ready();
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->conduct->following >> i & 1)
+			follower_ready(m, i);
+	version_closed_note(leading(m));
 	server_elsewhere(leading(m));
 }
 

@@ -253,11 +253,11 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 	mv->until_ms = now_ms() + (mv->forced ? TAKE_MS : TAKE_PLANNED_MS);
 	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
-	wire_rights(mv);
 	/* While the successor comes: nothing of this is needed before it has been served. */
 	untold_look(m);
 	if (mv->processes)
 		mv->taken_us += take_prepare(m, mv->process[0]);
+	wire_rights(mv);
 	take_unasked(m, mv);
 	say_log("take", "%u processes are to take; %s", mv->due,
 		mv->others ? "another follower could lead" : "nobody else could lead");

@@ -46,8 +46,8 @@ static bool is_apart(const struct version *v)
 	return v->brief->rules && v->brief->bank[v->brief->rules % 2].flags & RULES_HAS_APART;
 }
 
-/* Why it leads in no case; NULL: nothing is against it. */
-const char *successor_barred(const struct monitor *m, const struct version *v)
+static const char *barred(const struct monitor *m, const struct version *v,
+			  bool (*is_closed)(const struct version *v))
 {
 	if (!knows_all(m, v))
 		return "it does not know all connections";
@@ -55,11 +55,16 @@ const char *successor_barred(const struct monitor *m, const struct version *v)
 		return "it is led by a recording: there is nothing to lead";
 	if (is_apart(v))
 		return "its rules have connections apart (@apart), so it cannot lead";
-	if (version_closed(v) || version_closed(&m->version[m->leader]))
+	if (is_closed(v) || is_closed(&m->version[m->leader]))
 		return "the server is not dumpable (prctl), and only root may hand on what it has";
 	if (version_elsewhere(&m->version[m->leader]))
 		return "the server has processes in another pid namespace";
 	return NULL;
+}
+
+const char *successor_barred(const struct monitor *m, const struct version *v)
+{
+	return barred(m, v, version_closed);
 }
 
 /* What costs no call. */
@@ -71,7 +76,7 @@ static bool could_lead(const struct monitor *m, const struct version *v)
 
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
-	return could_lead(m, v) && version_alive(v) && !successor_barred(m, v);
+	return could_lead(m, v) && version_alive(v) && !barred(m, v, version_closed_lately);
 }
 
 /*

@@ -55,10 +55,9 @@ unsigned fetch_asked(void);
 /* A descriptor of a process: our copy, and what that is. */
 struct ahead_row {
 	int number, fd;
-	bool plain;		/* it has a file type, */
-	struct stat st;		/* and this of it; */
-	uint16_t kind;		/* else its enum state_kind */
-	bool locks;		/* there may be record locks on it */
+	uint16_t kind;		/* enum state_kind */
+	bool locks;		/* it has a file type, and there may be record locks on it: */
+	uint64_t ino;
 };
 
 /* It may have been looked for; true: it was, and nobody else has it. */
@@ -68,6 +67,8 @@ bool ahead_descriptor(pid_t pid, int number, struct ahead_row *row);
 int ahead_directory(pid_t pid);
 /* What nobody wanted is closed. */
 void ahead_end(void);
+/* Nobody has to wait for its memory. */
+void ahead_ready(void);
 
 /* --- kinds.c -------------------------------------------------------------------- */
 
@@ -92,9 +93,10 @@ void oom_score_bring(pid_t twin, pid_t pid);
 
 /* Of the twin before; then, for each descriptor of the twin that has a file type. */
 void locks_forget(void);
-void locks_meet(int fd, const struct stat *st);
+void locks_meet(int fd, uint64_t ino);
 /* Whether there may be any on what a process has open. */
-bool locks_may(pid_t pid, int number, const struct stat *st);
+bool locks_lockable(const struct stat *st);
+bool locks_may(pid_t pid, int number);
 /* The record locks of the twin, by what was met. */
 int locks_send(struct monitor *m, struct taking *k);
 

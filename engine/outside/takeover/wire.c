@@ -74,7 +74,14 @@ void wire_begin(struct monitor *m, const struct move *mv)
 void wire_rights(const struct move *mv)
 {
 	if (wire_sends(mv->to) && !rights_cover(mv->to->wire.pid, mv->process[0]))
-		wire_end(mv->to);
+		wire_refuse(mv->to);
+}
+
+/* Who waits for what comes hears that there is nobody any more. */
+void wire_refuse(struct version *v)
+{
+	wire_end(v);
+	wire_drop(v);
 }
 
 void wire_end(struct version *v)
