@@ -33,6 +33,7 @@
 #define SPINS		500	/* looks before it sleeps: most is done sooner than one is woken */
 #define SPINS_URGENT	4000	/* where clients wait: until a thread has been woken, and does it */
 #define SPINS_COMES	2000	/* of a thread that was told that it is about to be needed */
+#define LOOKS_EACH	8	/* so many times */
 #define STARVED_MS	10000	/* which is the machine's, up to then */
 
 /* Limit (reaching into processes): at a time that do not answer. Beyond: none that may not. */
@@ -124,18 +125,26 @@ static long sleeps(void)
 	return u.ru_nvcsw;
 }
 
-/* One of them says that it has crashed, which is a hint and no more. */
+/* One of them says that it has crashed, which is a hint and no more: of each some looks long. */
 static bool urgent(unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (__atomic_load_n(&bells[i]->crash_ns, __ATOMIC_RELAXED))
-			return true;
-	return false;
+	static struct { uint64_t said; unsigned looks; } last[BELLS];
+	bool any = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t said = __atomic_load_n(&bells[i]->crash_ns, __ATOMIC_RELAXED);
+
+		if (said != last[i].said)
+			last[i].looks = 0;
+		last[i].said = said;
+		any |= said && last[i].looks++ < LOOKS_EACH;
+	}
+	return any;
 }
 
 static void look_while_urgent(const struct row *row, enum state is, unsigned n)
 {
-	for (unsigned i = 0; several && urgent(n) && i < SPINS_COMES && state_of(row) == is; i++)
+	for (unsigned i = several && urgent(n) ? SPINS_COMES : 0; i && state_of(row) == is; i--)
 		__builtin_ia32_pause();
 }
 
