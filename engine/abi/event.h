@@ -42,7 +42,8 @@ enum event_kind {
 	EVENT_BACK,	/* the request has failed, by the signal arg[0], and is taken back */
 	EVENT_EDGE,	/* nothing but an edge: of a call that would have given, and was not made */
 	EVENT_BATON,	/* the thread works again, with the turn arg[1] of arg[0]; arg[2]: it was
-			   another's still; result: of the call that it is behind */
+			   another's still; result: of the call that it is behind.  arg[1] 0:
+			   no turn, only the result of a call that wakes others */
 	EVENT_KINDS
 };
 

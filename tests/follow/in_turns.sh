@@ -3,7 +3,7 @@
 # follower lives to the end, no difference was tried again, and no thread waited in vain.
 . "$ROOT/tests/lib.sh"
 
-for part in write signal spawn yield; do
+for part in write signal spawn yield wake waitv; do
 	"$MVE" run -n "$MVE_SESSION" --one-at-a-time --status status.json -f same -- \
 		"$TESTS/in_turns" $part >out 2>err || fail "$part: status $?: $(cat err)"
 	grep -q "^in_turns: ok" out || fail "$part: it printed $(cat out)"

@@ -3,9 +3,11 @@
  * which a follower compares: so whoever works beside the one whose turn it is makes it differ.
  * Here they do what may take the turn from one, or begin work without it: a write that waits for
  * another thread, of more than a chunk of the ring; handlers of signals that come in calls that
- * wait; a program that is started and waits for another thread; threads that only yield.
+ * wait; a program that is started and waits for another thread; threads that only yield;
+ * what FUTEX_WAKE says, and futex_waitv.
  */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -196,6 +198,80 @@ static void one_yields(void)
 		CHECK(!pthread_join(t[i], NULL));
 }
 
+/* --- futexes ---------------------------------------------------------------------------- */
+
+static uint32_t word;
+
+static long futex(uint32_t *at, int op, uint32_t value)
+{
+	return syscall(SYS_futex, at, op, value, NULL, NULL, 0);
+}
+
+static void *sleep_there(void *arg)
+{
+	long result = 0;
+
+	while (!atomic_load(&stop)) {
+		result = futex(&word, FUTEX_WAIT_PRIVATE, 0);
+		say("woken", result);
+		number++;
+	}
+	return arg;
+}
+
+static void wakes_tell(void)
+{
+	pthread_t t[2];
+
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_create(&t[i], NULL, sleep_there, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		say("wakes", futex(&word, FUTEX_WAKE_PRIVATE, 1 + i % 2));
+		if (i % 3)
+			usleep(50);
+	}
+	atomic_store(&stop, 1);
+	word = 1;
+	for (int i = 0; i < 2; i++) {
+		futex(&word, FUTEX_WAKE_PRIVATE, 2);
+		CHECK(!pthread_join(t[i], NULL));
+	}
+	word = 0;
+}
+
+struct waitv {
+	uint64_t value, at;
+	uint32_t flags, pad;
+};
+
+static void *wake_soon(void *arg)
+{
+	usleep(200);
+	*(uint32_t *)arg = 1;
+	number++;
+	futex(arg, FUTEX_WAKE_PRIVATE, 1);
+	return NULL;
+}
+
+static void many_wait(void)
+{
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		uint32_t one = 0;
+		struct waitv v = { 0, (uint64_t)&one, 2 | 128, 0 };	/* 32 bits, private */
+		pthread_t t;
+		long got = 0;
+
+		CHECK(!pthread_create(&t, NULL, wake_soon, &one));
+		while (got >= 0 && !__atomic_load_n(&one, __ATOMIC_RELAXED)) {
+			got = syscall(449, &v, 1, 0, NULL, 0);
+			CHECK(got >= 0 || errno == EAGAIN || errno == ENOSYS);
+		}
+		number++;
+		say("waited", got);
+		CHECK(!pthread_join(t, NULL));
+	}
+}
+
 int main(int count, char **words)
 {
 	static const struct {
@@ -203,7 +279,7 @@ int main(int count, char **words)
 		void (*part)(void);
 	} parts[] = {
 		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
-		{ "yield", one_yields },
+		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
 	};
 
 	null = open("/dev/null", O_WRONLY);

@@ -76,25 +76,39 @@ bool baton_lets_go(const struct call_desc *d)
 	return call_has(d, TRAIT_WAITS | TRAIT_YIELDS);
 }
 
-/* Where it is asked to stand still it takes it behind that, in the role that it has then. */
-static void lead_take(struct thread *t, long result)
+bool baton_wakes(const struct call_desc *d)
 {
-	enum hold got = hold_take(t, false);
-	uint64_t turn;
+	return d && d->class == CLASS_LOCAL && call_has(d, TRAIT_SIGNALS);
+}
+
+static void turn_tell(struct thread *t, uint64_t turn, bool lost, long result)
+{
 	struct event *e;
 
-	t->baton_due = got == HOLD_NOT;
-	if (got == HOLD_NOT)
-		return;
-	turn = turn_draw(LOCK_BATON_BUCKET);
 	if (!stream_followed(t) || t->kept)
 		return;
 	e = event_begin(t, EVENT_BATON, 0, result);
 	e->arg[0] = LOCK_BATON_BUCKET;
 	e->arg[1] = turn;
-	e->arg[2] = got == HOLD_AWAY;
+	e->arg[2] = lost;
 	e->arg[3] = e->arg[4] = 0;
 	event_end(t);
+}
+
+/* Where it is asked to stand still it takes it behind that, in the role that it has then. */
+static void lead_take(struct thread *t, long result)
+{
+	enum hold got = hold_take(t, false);
+
+	t->baton_due = got == HOLD_NOT;
+	if (got != HOLD_NOT)
+		turn_tell(t, turn_draw(LOCK_BATON_BUCKET), got == HOLD_AWAY, result);
+}
+
+void baton_tell(struct thread *t, long result)
+{
+	if (baton_applies(t) && result != CALL_RESTART)
+		turn_tell(t, 0, false, result);
 }
 
 bool baton_meet(struct thread *t, const struct event *e)
@@ -103,10 +117,12 @@ bool baton_meet(struct thread *t, const struct event *e)
 	bool signal = e->flags & EVENT_SIGNAL_NEXT, lost = e->arg[2];
 
 	MUST(t->following);
-	hold_give(t);
-	turn_wait(t, LOCK_BATON_BUCKET, turn, 0);
-	hold_take(t, lost);
-	turn_done(LOCK_BATON_BUCKET, turn);
+	if (event_is_turn(e)) {
+		hold_give(t);
+		turn_wait(t, LOCK_BATON_BUCKET, turn, 0);
+		hold_take(t, lost);
+		turn_done(LOCK_BATON_BUCKET, turn);
+	}
 	follow_take(t);
 	e = signal ? follow_event(t) : NULL;
 	if (!e || e->kind != EVENT_SIGNAL)

@@ -22,6 +22,10 @@ bool baton_lets_go(const struct call_desc *d);
 void baton_yield(struct thread *t);
 /* Behind a call with this result, which is told and was made without the baton. */
 long baton_take(struct thread *t, long result);
+/* The call says how many threads it has woken. */
+bool baton_wakes(const struct call_desc *d);
+/* A leader's, behind a call that says whom it has woken. */
+void baton_tell(struct thread *t, long result);
 /* Its event is the next of the lane; true: a signal has come with it. */
 bool baton_meet(struct thread *t, const struct event *e);
 /*
@@ -35,6 +39,17 @@ void baton_resume(struct thread *t);
 static inline bool event_is_baton(const struct event *e)
 {
 	return e->kind == EVENT_BATON;
+}
+
+/* And tells of no turn, but of whom a call has woken. */
+static inline bool event_wakes(const struct event *e)
+{
+	return event_is_baton(e) && !__atomic_load_n(&e->arg[1], __ATOMIC_RELAXED);
+}
+
+static inline bool event_is_turn(const struct event *e)
+{
+	return event_is_baton(e) && !event_wakes(e);
 }
 
 /* --- hold.c: who has it ------------------------------------------------------------------ */

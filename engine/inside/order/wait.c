@@ -235,7 +235,7 @@ static bool fault_passed(struct thread *t)
 /* What other threads of the process are to do before the thread takes the event. */
 static void others_first(struct thread *t, const struct event *e)
 {
-	if (event_is_baton(e))	/* the leader's had given it up: who is first may need it */
+	if (event_is_turn(e))	/* the leader's had given it up: who is first may need it */
 		hold_give(t);
 	order_wait_fork(t, e->seq);
 	order_step(t);

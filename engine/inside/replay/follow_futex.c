@@ -145,6 +145,27 @@ long follow_local(struct thread *t)
 	return FOLLOW_LEADS;
 }
 
+long follow_wakes(struct thread *t, long nr)
+{
+	const struct event *e;
+	long result;
+
+	while ((e = follow_event(t)) && event_is_turn(e))
+		if (baton_meet(t, e))
+			return CALL_RESTART;
+	if (e && e->kind == EVENT_SIGNAL) {
+		follow_signal(t, e);
+		return CALL_RESTART;
+	}
+	if (!e || !event_wakes(e))
+		return FOLLOW_LEADS;
+	result = e->result;
+	/* It may change what is there, too. */
+	call_serve(t, nr);
+	baton_meet(t, e);
+	return result;
+}
+
 long follow_futex(struct thread *t)
 {
 	struct sleep s;

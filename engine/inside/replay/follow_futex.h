@@ -13,5 +13,7 @@ long follow_futex(struct thread *t);
  */
 #define FOLLOW_LEADS	(-513L)
 long follow_local(struct thread *t);
+/* The same of a call that says whom it has woken: it is made, and answers what the leader's did. */
+long follow_wakes(struct thread *t, long nr);
 
 #endif

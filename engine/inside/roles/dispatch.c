@@ -92,15 +92,22 @@ static bool turn_ends(struct thread *t, const struct call_desc *d)
 static __attribute__((noinline)) long serve_in_turn(struct thread *t, long nr)
 {
 	const struct call_desc *d = call_find_variant(nr, t->frame.arg);
-	bool told = turn_ends(t, d);
+	bool told = turn_ends(t, d), wakes = baton_wakes(d) && !local_site(t);
 	long result;
 
+	if (wakes && t->following) {
+		result = follow_wakes(t, nr);
+		if (result != FOLLOW_LEADS)
+			return result;
+	}
 	if (told && d->class == CLASS_LOCAL && t->following) {
 		result = follow_local(t);
 		if (result != FOLLOW_LEADS)
 			return result;
 	}
 	result = serve_in_role(t, nr);
+	if (wakes && !t->following)
+		baton_tell(t, result);
 	return told ? baton_take(t, result) : result;
 }
 

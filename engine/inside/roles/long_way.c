@@ -27,7 +27,7 @@ void ways_baton(void)
 		return;
 	ways_untold();
 	for (unsigned s = 1; s < SLOT_CALLS; s++)
-		if (call_traits(s - 1) & TRAIT_YIELDS)
+		if (call_traits(s - 1) & TRAIT_YIELDS || baton_wakes(call_find(s - 1)))
 			way_set(s, WAY_LONG);
 }
 
