@@ -414,6 +414,8 @@ def soak(session, load):
     try:
         words += "; " + planted(session, again, QUIET_S * AT["patience"])
         again.stop()
+    except Wrong as e:
+        raise Wrong(f"{e}; before that: {words}") from None
     finally:
         again.stopping = True
     return words
