@@ -8,23 +8,7 @@ need haproxy python3
 behind=$(free_port)
 pages files
 rm files/*.bin		# python's own pace is slow enough
-cat >haproxy.cfg <<-END
-global
-	nbthread 1
-defaults
-	mode http
-	timeout connect 30s
-	timeout client 30s
-	timeout server 30s
-	timeout check 10s
-frontend in
-	bind 127.0.0.1:$port
-	default_backend out
-backend out
-	option httpchk GET /
-	http-reuse always
-	server one 127.0.0.1:$behind check inter 200
-END
+sed "s/@threads@/1/; s/@port@/$port/; s/@behind@/$behind/" "$load/haproxy.cfg" >haproxy.cfg
 python3 "$load/backend.py" "$behind" files 2>backend.log &
 left $!
 up "$behind"

@@ -60,22 +60,11 @@ class Haproxy2(Origin, Server):
         return path, f"echo {path}".encode()
 
     def prepare(self):
-        self.config("conf", """global
- nbthread {threads}
-defaults
- mode http
- timeout connect 30s
- timeout client 30s
- timeout server 30s
- timeout check 10s
-frontend in
- bind 127.0.0.1:{port}
- default_backend out
-backend out
- option httpchk GET /
- http-reuse always
- server one 127.0.0.1:{behind} check inter 200
-""", behind=self.behind(), threads=self.threads)
+        with open(f"{ROOT}/tests/follow/haproxy.cfg") as file:
+            text = file.read()
+        for name in ("threads", "port"):
+            text = text.replace(f"@{name}@", str(getattr(self, name)))
+        self.file("conf", text.replace("@behind@", str(self.behind())))
 
     def command(self, daemon):
         return ["haproxy", "-db", "-f", f"{self.folder}/conf"]
