@@ -90,7 +90,9 @@ def plant(session):
     status = session.status()
     other = text[:-1] + bytes([text[-1] ^ 1])
     leader = next(v["pid"] for v in status["versions"] if v["role"] == "leader")
-    places = everywhere(status["monitor"], leader, text, other)
+    end, places = time.monotonic() + clients.WAIT_S, 0
+    while not places and time.monotonic() < end:    # it may be on its way back to its image
+        places = everywhere(status["monitor"], leader, text, other)
     if not places:
         raise Wrong(f"nowhere in the follower: {text!r}")
     ask(session.server.port, words, text)
