@@ -74,9 +74,11 @@ vdso_call:
  * there is more to be said, or the program gave no good place, the clock is read again through
  * the gate.  A signal that comes meanwhile is held, as on the long way.
  */
-.macro clock_go nr
+.macro clock_go index, nr
 	cmpq	$LANE_TELLS, %gs:T_TELLS
 	jne	3f
+	cmpq	$0, boot + BOOT_VDSO + 8 * \index(%rip)
+	je	3f			/* the kernel has none, or it leads here (vdso_lead) */
 	mov	%gs:T_HANDLERS, %rcx
 	lea	ask_patch(%rip), %rax
 	cmp	%rax, 8 * (\nr + 1)(%rcx)
@@ -151,7 +153,7 @@ clock_gettime_led:
 	mov	$VDSO_CLOCKS, %eax
 	bt	%edi, %eax
 	jnc	3f
-	clock_go 228
+	clock_go 0, 228
 	lea	CLOCK_VALUE(%rsp), %rsi
 	call	*boot + BOOT_VDSO(%rip)
 	clock_give clock_gettime, 0, 8
@@ -162,7 +164,7 @@ gettimeofday_led:
 	.cfi_startproc
 	test	%rsi, %rsi
 	jne	3f
-	clock_go 96
+	clock_go 1, 96
 	lea	CLOCK_VALUE(%rsp), %rdi
 	call	*boot + BOOT_VDSO + 8(%rip)
 	clock_give gettimeofday, 1, 0
@@ -174,7 +176,7 @@ time_led:
 	.cfi_startproc
 	test	%rdi, %rdi
 	jne	3f
-	clock_go 201
+	clock_go 2, 201
 	call	*boot + BOOT_VDSO + 16(%rip)
 	mov	%rax, CLOCK_VALUE(%rsp)
 	mov	%rsp, %rdi
