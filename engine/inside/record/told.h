@@ -146,7 +146,10 @@ static INLINE void cells_write(struct thread *t, const struct walk *w, uint64_t 
 	writer_commit(to);
 }
 
-/* The same where the compiler knows the row. */
+/*
+ * The same where the compiler knows the row.  For one that it does not know it would make code for
+ * all that rows may have: that is call_write_else()'s.
+ */
 static INLINE void call_write_row(struct thread *t, const struct walk *w, uint64_t seq,
 				  uint8_t flags, const struct call_desc *d)
 {
@@ -154,7 +157,8 @@ static INLINE void call_write_row(struct thread *t, const struct walk *w, uint64
 	const struct walk known = { .desc = d, .args = w->args, .result = w->result,
 				    .room = w->room };
 
-	if (__builtin_expect(t->pending, 0) || !writer_is_free(&t->writer)) {
+	if (!__builtin_constant_p(d->nr) || __builtin_expect(t->pending, 0) ||
+	    !writer_is_free(&t->writer)) {
 		call_write_else(t, w->result, seq, flags);
 		return;
 	}
