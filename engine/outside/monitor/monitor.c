@@ -286,8 +286,6 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 	if (what == WAKE_SIGNAL) {
 		serve_signals(m);
 		monitor_poll(m, m->signal_fd, POLLIN, WAKE_SIGNAL, 0);
-	} else if (what == WAKE_BELL && wakes_bells(m)) {
-		serve_requests(m);
 	} else if (what == WAKE_BELL) {
 		if (read(m->bell_fd, &count, sizeof(count)) == sizeof(count))
 			serve_requests(m);

@@ -239,8 +239,6 @@ static void *bell_wait(void *arg)
 int version_bell_start(struct version *v)
 {
 	reach_hear(v->area);
-	if (wakes_bells(v->monitor))
-		return 0;
 	return -pthread_create(&v->bell_thread, NULL, bell_wait, v);
 }
 

@@ -1,8 +1,6 @@
 /*
- * What the monitor's loop wakes for; wakes are handed out one after the other.  Clients may wait
- * for who has rung a bell, so the loop sleeps on these itself, and a thread has an eye on the
- * files meanwhile.  Where the kernel or a container has no futex_waitv it is the other way round:
- * the loop waits by epoll, and a thread for each bell.
+ * What the monitor's loop wakes for.  One thread waits, by epoll, which every kernel and
+ * every container has; wakes are handed out one after the other.
  */
 #ifndef MVE_OUTSIDE_WAKES_H
 #define MVE_OUTSIDE_WAKES_H
@@ -12,8 +10,6 @@
 #include <time.h>
 
 struct monitor;
-
-#define WAKE_BELLS	8	/* VERSIONS */
 
 enum wake {
 	WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_LINK,
@@ -26,17 +22,11 @@ enum wake {
 
 struct wakes {
 	int fd;			/* the epoll set */
-	uint32_t ready;		/* futex: it has something; the loop takes it away */
-	bool bells;		/* the loop sleeps on them */
-	uint32_t heard[WAKE_BELLS];	/* what they had rung, */
-	uint64_t urgent[WAKE_BELLS];	/* and since when one had crashed */
 	uint64_t once_ms, look_ms;	/* the next of each; or 0 */
 };
 
 /* A set of this process' own: a copy of the monitor waits for nothing of the original's. */
 int wakes_open(struct monitor *m);
-/* Nobody else need wait for a bell. */
-bool wakes_bells(const struct monitor *m);
 /*
  * The loop is woken once when the file has something of `events`; `which`: up to 56 bits.
  * False: there is no memory for it.
