@@ -38,11 +38,16 @@ bool monitor_alive(void)
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
-/* Two may wait for it: the loop, and the thread that will have to reach into this process. */
+#define EVERYBODY	0x7fffffff
+
+/*
+ * All that wait hear it: the bell's thread, the loop in the middle of a takeover, and the thread that
+ * will have to reach into this process.
+ */
 void request_ring(void)
 {
 	PUBLISH_BY(area_doorbell, fetch_add, &area()->doorbell, 1);
-	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 2);
+	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, EVERYBODY);
 }
 
 /* Where the slot's answers are counted; NULL: the thread has no slot. */
