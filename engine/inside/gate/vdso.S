@@ -2,7 +2,7 @@
  * The vDSO that programs see.  Its functions go to the kernel's own, whose
  * addresses the monitor leaves in boot.vdso; in a session that is followed they
  * go through the gate, and are told like any other call; what a leader's clock says mostly on
- * a shorter way (clock_led).  getrandom has a state that is
+ * a shorter way (clock_gettime_led).  getrandom has a state that is
  * the kernel's affair: there it says that it can keep none, and a libc makes the call.
  */
 #include <asm-generic/errno.h>
@@ -90,7 +90,7 @@ vdso_call:
 	mov	%rsi, (CLOCK_ARG + 8)(%rsp)
 .endm
 
-/* What has been read is the program's, at `to`; a fault there leads to clock_failed. */
+/* What has been read is the program's, at `to`; a fault there leads to NAME_failed. */
 .macro clock_give name, index, to
 	test	%eax, %eax
 	jne	2f

@@ -214,13 +214,13 @@ enum move_state {
 	MOVE_STATES
 };
 
-/* One version takes the place of another; see takeover.c. */
 /* The first process of the old leader's, as it was seen when it stood. */
 struct stood {
 	pid_t pid;		/* 0: it was not */
 	uint32_t table, threads;
 };
 
+/* One version takes the place of another; see takeover.c. */
 struct move {
 	enum move_state state;
 	uint64_t report_ms;	/* until then its successor may finish what it reports */
