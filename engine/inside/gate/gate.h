@@ -45,4 +45,6 @@ static inline long call_kernel(struct thread *t)
 	return __builtin_expect(t->began != 0, 0) ? call_kernel_timed(t) : call_gate(t);
 }
 
+#define EVERYBODY	0x7fffffff	/* who sleeps on a futex */
+
 #endif

@@ -38,11 +38,9 @@ bool monitor_alive(void)
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
-#define EVERYBODY	0x7fffffff
-
 /*
- * All that wait hear it: the bell's thread, the loop in the middle of a takeover, and the thread that
- * will have to reach into this process.
+ * All that wait hear it: the bell's thread, the loop in the middle of a takeover, and the thread
+ * that will have to reach into this process.
  */
 void request_ring(void)
 {

@@ -32,7 +32,6 @@
 #include "engine/inside/lanes/now.h"
 #include "engine/inside/lanes/sleep.h"
 
-#define EVERYBODY	(1 << 30)
 
 static uint8_t blind;
 
