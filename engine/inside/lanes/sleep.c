@@ -32,7 +32,6 @@
 #include "engine/inside/lanes/now.h"
 #include "engine/inside/lanes/sleep.h"
 
-
 static uint8_t blind;
 
 void barriers_begin(void)
