@@ -18,14 +18,7 @@ for with in "-f same" "--spare 1" "-f same" "--spare 1"; do
 	wait $run || fail "$with: status $?: $(cat err)"
 	grep -q "^one_at_a_time: ok" out || fail "$with: it printed $(cat out)"
 	[ ! -s err ] || fail "$with: mve says: $(head -3 err)"
-	python3 - <<-'END' || fail "$with: see $PWD/status.json"
-	import json
-	leader, follower = json.load(open("status.json"))["versions"]
-	assert not follower["rewind"]["races"], follower["rewind"]
-	assert follower["verdicts"] == leader["verdicts"], follower["verdicts"]
-	baton = next(w for w in follower["waits"] if w["kind"] == "baton" and w["whose"] == "leader")
-	assert not baton["met"], baton
-	END
+	python3 "$ROOT/tests/follow/turns.py" 1 || fail "$with: see $PWD/status.json"
 done
 "$MVE" run -n "$MVE_SESSION" --one-at-a-time --record log -- "$TESTS/one_at_a_time" >out 2>err ||
 	fail "recorded: status $?: $(cat err)"
