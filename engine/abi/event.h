@@ -6,7 +6,8 @@
  *
  * The payload is written and read by one walk over the call's row in the table
  * (engine/core/walk.h): sections in the order of the arguments, each a u32 with
- * its length and then its bytes.  What does not fit into the rest of a chunk
+ * its length and then its bytes.  A call's begins where its values end, in the
+ * header: most are short, and take no other cell.  What does not fit into the rest of a chunk
  * goes on in EVENT_MORE events: the payload is one stream of bytes across them.
  *
  * Raise EVENT_VERSION when the header changes, when a kind changes its meaning
@@ -18,7 +19,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	15
+#define EVENT_VERSION	16
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -86,7 +87,15 @@ enum event_flags {
 struct event {
 	union {
 		struct {
-			uint32_t size;	/* bytes of payload in this event */
+			union {
+				struct {
+					uint16_t size;	/* bytes of payload in this event */
+					uint8_t early;	/* they begin so many values before
+							   the header's end */
+					uint8_t unused;
+				};
+				uint32_t extent;	/* all of them */
+			};
 			uint16_t call;	/* number in the table */
 			uint8_t kind;
 			uint8_t flags;
@@ -104,10 +113,12 @@ struct event {
 	uint64_t arg[EVENT_ARGS];	/* the values among the arguments, in order */
 };
 
-/* Of one without payload and flags. */
-#define EVENT_HEAD(kind, call)	(((uint64_t)(kind) << 16 | (call)) << 32)
+/* Of one without payload. */
+#define EVENT_HEAD(kind, call, flags) \
+	(((uint64_t)(flags) << 24 | (uint64_t)(kind) << 16 | (call)) << 32)
 
 _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
+_Static_assert(EVENT_ARGS < 8, "whatever stands in `early`: see event_early()");
 _Static_assert(ORDER_BITS == 8 * sizeof(((struct event *)0)->number), "forks are above it");
 
 /* A clone's values: its child's lane and the life of it, whether the child gets a copy. */
@@ -133,9 +144,40 @@ static inline int event_aside(const struct event *e)
 	       e->kind == EVENT_EDGE;
 }
 
-static inline uint32_t event_cells(uint32_t payload)
+/* Cells of a header and so many bytes behind it. */
+static inline uint32_t cells_behind(uint32_t bytes)
 {
-	return 1 + (payload + CELL_SIZE - 1) / CELL_SIZE;
+	return 1 + (bytes + CELL_SIZE - 1) / CELL_SIZE;
+}
+
+/*
+ * An event's `extent`, read once, for another process may write it.  Whatever it is, its payload
+ * begins in the header or right behind it.
+ */
+static inline uint32_t extent_of(const struct event *e)
+{
+	return __atomic_load_n(&e->extent, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t extent_size(uint32_t extent)
+{
+	return extent & UINT16_MAX;
+}
+
+/* Bytes of the header that are the payload's. */
+static inline uint32_t extent_early(uint32_t extent)
+{
+	return (extent >> 16) % 8 * sizeof(uint64_t);
+}
+
+static inline uint32_t extent_cells(uint32_t extent)
+{
+	return (2 * CELL_SIZE - 1 + extent_size(extent) - extent_early(extent)) / CELL_SIZE;
+}
+
+static inline const uint8_t *extent_payload(const struct event *e, uint32_t extent)
+{
+	return (const uint8_t *)(e + 1) - extent_early(extent);
 }
 
 #endif

@@ -119,7 +119,7 @@ _Static_assert(sizeof(struct log_head) % CELL_SIZE == 0, "words begin at a cell"
 /* Bytes of a frame on disk. */
 static inline uint64_t log_frame_size(uint32_t payload)
 {
-	return (uint64_t)CELL_SIZE * event_cells(payload);
+	return (uint64_t)CELL_SIZE * cells_behind(payload);
 }
 
 /*

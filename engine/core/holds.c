@@ -44,8 +44,9 @@ static bool is_told(const struct section *own, const struct section *its, uint32
 	return image && LOOK(image, &own->unkept[version]) != image;
 }
 
-bool version_holds(const struct streams *s, const struct section *own, uint32_t version,
-		   uint32_t index, uint32_t serial)
+/* The version, or its image, has not read the lane's chunk `serial`, or one before it. */
+static bool version_holds(const struct streams *s, const struct section *own, uint32_t version,
+			  uint32_t index, uint32_t serial)
 {
 	const struct section *its = streams_section(s, version);
 	const struct lane *l = &own->lane[index];
@@ -149,4 +150,18 @@ bool images_let_go(const struct streams *s, struct section *own, uint32_t index)
 		ANNOUNCE(image, &own->unkept[v], LOOK(image, &streams_section(s, v)->image));
 	}
 	return may;
+}
+
+uint32_t held_by(const struct streams *s, const struct section *own, uint32_t index,
+		 uint32_t serial)
+{
+	uint32_t bits = streams_followers(s, own), held = 0;
+
+	/* Whoever sees the lane's `now` behind a seam sees who was added there. */
+	bits &= __atomic_load_n(&own->lane[index].readers, __ATOMIC_RELAXED) | 1u << ROW_START;
+
+	for (uint32_t v = 0; v < VERSIONS; v++)
+		if (bits >> v & 1 && version_holds(s, own, v, index, serial))
+			held |= 1u << v;
+	return held;
 }

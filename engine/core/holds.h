@@ -4,9 +4,13 @@
 
 #include "engine/core/ring.h"
 
-/* The version, or its image, has not read the lane's chunk `serial`, or one before it. */
-bool version_holds(const struct streams *s, const struct section *own, uint32_t version,
-		   uint32_t index, uint32_t serial);
+/*
+ * Followers that still need the lane's chunk `serial`, as bits.  One that came late and is
+ * not told of the lane reads none of it: its cursor would hold the lane for ever.  The
+ * start's record needs what it was told until it has that; then its cursor says so.
+ */
+uint32_t held_by(const struct streams *s, const struct section *own, uint32_t index,
+		 uint32_t serial);
 /* The version itself has not read it: where its image alone holds it, it is let go for room. */
 bool version_reads(const struct streams *s, const struct section *own, uint32_t version,
 		   uint32_t index, uint32_t serial);

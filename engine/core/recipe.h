@@ -107,6 +107,13 @@ static INLINE void recipe_memory(struct recipe *r, const struct call_desc *d, un
 		r->moved |= (uint8_t)(1u << i);
 }
 
+static INLINE void recipe_value(struct recipe *r, unsigned i)
+{
+	r->values |= (uint8_t)(1u << i);
+	if (r->places < EVENT_ARGS)
+		r->places++;
+}
+
 static INLINE void recipe_arg(unsigned i, struct recipe *r, const struct call_desc *d,
 			      bool has_flags)
 {
@@ -115,7 +122,7 @@ static INLINE void recipe_arg(unsigned i, struct recipe *r, const struct call_de
 	if (kind >= KIND_VALUES)
 		recipe_memory(r, d, i);
 	else if (kind != KIND_NONE && kind != KIND_PTR && kind != KIND_SKIP && kind != KIND_HEX)
-		r->values |= (uint8_t)(1u << i);
+		recipe_value(r, i);
 	if (kind == KIND_MODE && has_flags)
 		r->mode |= (uint8_t)(1u << i);
 }

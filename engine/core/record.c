@@ -220,12 +220,16 @@ void record_memory(struct writer *w, const struct walk *call)
 /* The row depends on the arguments: step by step. */
 void record_unknown(struct writer *w, const struct walk *call)
 {
-	unsigned values = 0;
+	unsigned values = 0, modes = 0;
 
 	MUST(call->desc->nargs <= CALL_ARGS);
 	for (unsigned i = 0; i < call->desc->nargs && values < EVENT_ARGS; i++)
 		if (step_kind(call, i) == STEP_VALUE)
 			w->open->arg[values++] = call->args[i];
+		else
+			modes += call->desc->args[i].kind == KIND_MODE;
+	MUST(values + modes <= EVENT_ARGS);
+	writer_values(w, values + modes);
 	for (unsigned i = 0; i < call->desc->nargs; i++)
 		record_argument(w, call, i);
 }

@@ -173,20 +173,26 @@ static INLINE void record_brief_memory(unsigned i, uint8_t **at, const uint8_t *
 		      record_brief_message(*at, end, call->args[i], len) :
 		      record_brief_spans(*at, end, call->args[i], call->args[d->args[i].len_arg],
 					 len);
-	} else if (record_brief_length(call, i, r.fixed >> i & 1, &len)) {
+	} else if (__builtin_expect(record_brief_length(call, i, r.fixed >> i & 1, &len), 1)) {
 		*at = record_brief_bytes(*at, end, call->args[i], len);
 	}
 }
 
-/* A brief row's payload, from `at` to `end` at most: where it ends, or NULL: it is not ours. */
-static INLINE uint8_t *record_brief(struct event *e, const uint8_t *end, const struct walk *call,
-				    const struct call_desc *d)
+/*
+ * A brief row's values and payload, which goes to `end` at most: where it ends, or NULL: it is
+ * not ours; how early it begins.
+ */
+static INLINE uint8_t *record_brief(struct event *e, uint8_t flags, const uint8_t *end,
+				    const struct walk *call, const struct call_desc *d,
+				    unsigned *early)
 {
 	const struct recipe r = recipe_of(d);
-	uint8_t *at = (uint8_t *)(e + 1);
 	unsigned n = 0;
+	uint8_t *at;
 
 	EACH_ARG(record_row_value, e, &n, call, r);
+	*early = early_behind(r.places, flags);
+	at = payload_from(e, *early);
 	EACH_ARG(record_brief_memory, &at, end, call, d, r);
 	return at;
 }
@@ -220,21 +226,23 @@ static INLINE void record_row(struct writer *w, const struct walk *call, const s
 {
 	const struct recipe r = recipe_of(d);
 	uint8_t *at;
-	unsigned n = 0;
+	unsigned n = 0, early;
 
 	MUST(call->desc == d && d->nargs <= CALL_ARGS);
 	/* In the event's first piece: memory may fill it. */
 	if (row_looks(d))
 		w->open->flags |= EVENT_LOOK;
 	if (row_is_brief(d)) {
-		at = record_brief(w->open, writer_end(w), call, d);
+		at = record_brief(w->open, w->open->flags, writer_end(w), call, d, &early);
 		if (!at) {
 			record_call(w, call);
 			return;
 		}
+		w->open->early = (uint8_t)early;
 		w->at = at;
 	} else {
 		EACH_ARG(record_row_value, w->open, &n, call, r);
+		writer_values(w, r.places);
 		EACH_ARG(record_row_memory, w, call, d, r);
 	}
 }

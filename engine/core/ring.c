@@ -32,25 +32,6 @@ static bool chunk_sane(const struct streams *s, uint32_t chunk)
 }
 
 /*
- * Followers that still need the lane's chunk `serial`, as bits.  One that came late and is
- * not told of the lane reads none of it: its cursor would hold the lane for ever.  The
- * start's record needs what it was told until it has that; then its cursor says so.
- */
-static uint32_t held_by(const struct streams *s, const struct section *own, uint32_t index,
-			uint32_t serial)
-{
-	uint32_t bits = streams_followers(s, own), held = 0;
-
-	/* Whoever sees the lane's `now` behind a seam sees who was added there. */
-	bits &= __atomic_load_n(&own->lane[index].readers, __ATOMIC_RELAXED) | 1u << ROW_START;
-
-	for (uint32_t v = 0; v < VERSIONS; v++)
-		if (bits >> v & 1 && version_holds(s, own, v, index, serial))
-			held |= 1u << v;
-	return held;
-}
-
-/*
  * A lane's oldest chunk and its serial, in one word: the lane's own thread and any
  * other that needs a chunk may take it, and only one gets it.
  */
@@ -438,6 +419,7 @@ void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t sou
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
 
 	MUST(index < LANES);
+	MUST(source < VERSIONS);
 	c->place = CHUNK_NONE;
 	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
 	/* Another stream's lives have the same numbers. */
@@ -570,16 +552,34 @@ static const struct event *event_find(struct reader *r, uint32_t *chunk, uint64_
 	return NULL;
 }
 
-/* The event's payload as far as it can be true: before the turn and the head. */
-static uint32_t size_checked(struct reader *r, const struct event *e, uint64_t pos)
+static const struct event *event_here(const struct reader *r)
 {
-	uint32_t size = __atomic_load_n(&e->size, __ATOMIC_RELAXED);
-	uint32_t cells = CHUNK_CELLS - 2 - (uint32_t)(pos % CHUNK_CELLS);
+	return event_at(r, r->chunk, r->pos);
+}
 
-	if (size <= cells * CELL_SIZE && pos + event_cells(size) <= r->head)
-		return size;
+/* The event's extent as far as it can be true: before the turn and the head. */
+static uint32_t extent_here(struct reader *r)
+{
+	const uint32_t extent = extent_of(event_here(r)), cells = extent_cells(extent);
+
+	if (r->pos % CHUNK_CELLS + cells < CHUNK_CELLS && r->pos + cells <= r->head)
+		return extent;
 	stream_broken(r);
 	return 0;
+}
+
+static uint64_t behind(struct reader *r)
+{
+	return r->pos + extent_cells(extent_here(r));
+}
+
+static void piece_begin(struct reader *r)
+{
+	const uint32_t extent = extent_here(r);
+
+	MUST(extent_early(extent) < CELL_SIZE);
+	r->piece = extent_payload(event_here(r), extent);
+	r->left = extent_size(extent);
 }
 
 /* Looks at the event at or behind the reader's place that begins a payload. */
@@ -589,11 +589,10 @@ static const struct event *look(struct reader *r)
 
 	/* What is left of the one before. */
 	while ((e = event_find(r, &r->chunk, &r->pos)) && kind_of(e) == EVENT_MORE)
-		r->pos += event_cells(size_checked(r, e, r->pos));
+		r->pos = behind(r);
 	if (!e || r->broken)
 		return NULL;
-	r->piece = (const uint8_t *)(e + 1);
-	r->left = size_checked(r, e, r->pos);
+	piece_begin(r);
 	return r->broken ? NULL : e;
 }
 
@@ -619,9 +618,7 @@ const struct event *reader_look(struct reader *r)
 
 const struct event *reader_next(struct reader *r)
 {
-	const struct event *e = event_at(r, r->chunk, r->pos);
-
-	r->pos += event_cells(size_checked(r, e, r->pos));
+	r->pos = behind(r);
 	r->ahead = true;
 	return r->broken ? NULL : look(r);
 }
@@ -630,17 +627,15 @@ const struct event *reader_next(struct reader *r)
 static bool payload_more(struct reader *r)
 {
 	uint32_t chunk = r->chunk;
-	const struct event *now = event_at(r, chunk, r->pos), *e;
-	uint64_t pos = r->pos + event_cells(size_checked(r, now, r->pos));
+	uint64_t pos = behind(r);
+	const struct event *e = event_find(r, &chunk, &pos);
 
-	e = event_find(r, &chunk, &pos);
 	r->complete = e && kind_of(e) != EVENT_MORE;
 	if (!e || r->complete)
 		return false;
 	r->chunk = chunk;
 	r->pos = pos;
-	r->piece = (const uint8_t *)(e + 1);
-	r->left = size_checked(r, e, pos);
+	piece_begin(r);
 	return !r->broken;
 }
 
@@ -667,17 +662,16 @@ void reader_release(struct reader *r)
 
 uint8_t reader_flags(const struct reader *r)
 {
-	return event_at(r, r->chunk, r->pos)->flags;
+	return event_here(r)->flags;
 }
 
 uint8_t reader_take(struct reader *r)
 {
-	const struct event *e = event_at(r, r->chunk, r->pos);
-	uint8_t flags = e->flags;
+	const uint8_t flags = reader_flags(r);
 
 	/* A copy that looks ahead, or is of another lane, takes nothing. */
 	MUST(!r->ahead);
-	r->pos += event_cells(size_checked(r, e, r->pos));
+	r->pos = behind(r);
 	r->left = 0;
 	cursor_move(r);
 	return flags;

@@ -255,25 +255,34 @@ static INLINE bool writer_is_free(const struct writer *w)
 	return __builtin_expect(w->cell < w->stop, 1);
 }
 
-/* The cell, as writer_begin() has it, for who keeps the event and its place in registers. */
-static INLINE struct event *writer_cell(struct writer *w, uint8_t kind, uint16_t call,
-					uint8_t flags)
-{
-	struct event *e = w->cell;
-
-	e->kind = kind;
-	e->call = call;
-	e->flags = flags;
-	return e;
-}
-
 static INLINE struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
 {
 	if (!writer_has_cell(w) && !writer_turn(w))
 		return NULL;
-	w->open = writer_cell(w, kind, call, 0);
+	w->open = w->cell;
+	w->open->head = EVENT_HEAD(kind, call, 0);
 	w->at = (uint8_t *)(w->open + 1);
 	return w->open;
+}
+
+/* How early a call's payload begins: behind its values, or behind the header if it has an edge. */
+static INLINE unsigned early_behind(unsigned values, uint8_t flags)
+{
+	return flags & EVENT_AFTER ? 0 : EVENT_ARGS - values;
+}
+
+static INLINE uint8_t *payload_from(struct event *e, unsigned early)
+{
+	return (uint8_t *)(e + 1) - early * sizeof(uint64_t);
+}
+
+/* The open event's payload begins behind these values. */
+static INLINE void writer_values(struct writer *w, unsigned values)
+{
+	const unsigned early = early_behind(values, w->open->flags);
+
+	w->open->early = (uint8_t)early;
+	w->at = payload_from(w->open, early);
 }
 
 /* Where the payload of an event in this chunk ends at the latest. */
@@ -302,21 +311,22 @@ static INLINE void writer_told(struct writer *w, struct event *e, struct event *
 	cells_fetch(w, next);
 }
 
-/* Publishes the event, whose payload ends there. */
-static INLINE void writer_publish(struct writer *w, struct event *e, const uint8_t *end)
+/* Publishes the event of this head but its extent: its payload begins so early and ends there. */
+static INLINE void writer_publish(struct writer *w, struct event *e, uint64_t head,
+				  unsigned early, const uint8_t *end)
 {
-	const uint64_t size = (uint64_t)(end - (const uint8_t *)(e + 1));
-	/* As event_cells() has it, in bytes. */
-	const uint64_t rest = (size + CELL_SIZE - 1) & ~(uint64_t)(CELL_SIZE - 1);
-	struct event *next = (struct event *)((uint8_t *)(e + 1) + rest);
+	const uint64_t bytes = (uint64_t)(end - (const uint8_t *)e);
 
-	e->size = (uint32_t)size;
-	writer_told(w, e, next);
+	e->head = head + bytes + (early << 16) + early * sizeof(uint64_t) - CELL_SIZE;
+	/* As extent_cells() has it. */
+	writer_told(w, e, e + (bytes + CELL_SIZE - 1) / CELL_SIZE);
 }
 
 static INLINE void writer_commit(struct writer *w)
 {
-	writer_publish(w, w->open, w->at);
+	struct event *e = w->open;
+
+	writer_publish(w, e, e->head & ~(uint64_t)UINT32_MAX, e->early, w->at);
 }
 
 #endif

@@ -49,7 +49,8 @@ struct recipe {
 	uint8_t mode;		/* of values: only if a file may be created */
 	uint8_t flags_arg;	/* which says that */
 	int8_t room;		/* step_room_arg() */
-	uint8_t known;		/* 0: there is no recipe */
+	uint8_t known : 1;	/* 0: there is no recipe */
+	uint8_t places : 3;	/* of the header, for `values`: for a mode always */
 };
 
 _Static_assert(sizeof(struct recipe) == 8, "one word");
@@ -261,6 +262,7 @@ static inline void record_call(struct writer *w, const struct walk *call)
 	for (unsigned bits = step_values(call); bits && to < w->open->arg + EVENT_ARGS;
 	     bits &= bits - 1)
 		*to++ = call->args[__builtin_ctz(bits)];
+	writer_values(w, call->recipe->places);
 	if (call->recipe->memory)
 		record_memory(w, call);
 }

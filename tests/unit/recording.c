@@ -46,15 +46,15 @@ static uint32_t event_fill(uint8_t *at, uint32_t i)
 	static const uint16_t calls[] = { SYS_read, SYS_openat, SYS_sendmsg, SYS_execve,
 					  SYS_getcwd, SYS_epoll_wait };
 	uint32_t len = i * 37 % 300, n;
-	struct event e = { .size = len + 4, .kind = i % 9 == 8 ? EVENT_SIGNAL : EVENT_CALL,
+	struct event e = { .size = (uint16_t)(len + 4), .kind = i % 9 == 8 ? EVENT_SIGNAL : EVENT_CALL,
 			   .call = calls[i % 6], .result = len, .seq = i };
 
-	memset(at, 0, CELL_SIZE * event_cells(e.size));
+	memset(at, 0, CELL_SIZE * extent_cells(e.extent));
 	memcpy(at, &e, sizeof(e));
 	memcpy(at + sizeof(e), &len, sizeof(len));
 	for (n = 0; n < len; n++)
 		at[sizeof(e) + 4 + n] = (uint8_t)(i + n);
-	return event_cells(e.size);
+	return extent_cells(e.extent);
 }
 
 static struct batch batch;

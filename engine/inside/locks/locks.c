@@ -145,7 +145,7 @@ static INLINE bool is_odd(const struct thread *t, uint32_t now)
 static INLINE void lock_put(struct thread *t, struct event *e, const struct lock_call *c,
 			    uint64_t seq)
 {
-	e->head = EVENT_HEAD(EVENT_LOCK, c->kind);
+	e->head = EVENT_HEAD(EVENT_LOCK, c->kind, 0);
 	e->seq = seq;
 	e->result = 0;
 	e->arg[3] = e->arg[4] = 0;

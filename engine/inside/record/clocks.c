@@ -51,6 +51,7 @@ static INLINE uint64_t clock_led(const struct clock_call *c, const struct call_d
 	const struct walk w = { .desc = d, .args = args, .result = result };
 	struct thread *t = thread_self();
 	struct event *e;
+	unsigned early;
 	uint8_t *end;
 	uint64_t seq;
 
@@ -59,11 +60,11 @@ static INLINE uint64_t clock_led(const struct clock_call *c, const struct call_d
 	seq = clock_seq(t, c, d, second);
 	if (__builtin_expect(!seq, 0))
 		return CLOCK_LONG;
-	e = cell_begin(&t->writer, result, seq, 0, d);
-	end = record_brief(e, writer_end(&t->writer), &w, d);
+	e = cell_begin(&t->writer, result, seq);
+	end = record_brief(e, 0, writer_end(&t->writer), &w, d, &early);
 	if (__builtin_expect(!end, 0))
 		return CLOCK_LONG;
-	writer_publish(&t->writer, e, end);
+	writer_publish(&t->writer, e, cell_head(d, 0), early, end);
 	t->counts[TIER_PATCH * SLOT_CALLS + d->nr + 1]++;
 	t->counts[COUNT_ANSWERED * SLOT_CALLS + d->nr + 1]++;
 	return __builtin_expect(sleepers_differ(t), 0) ? (uint64_t)sleepers_told : 0;

@@ -100,11 +100,14 @@ static inline void call_write(struct thread *t, const struct walk *w, long nr, u
 /* What call_write_row() leaves to others: a signal, a full chunk, memory that is not there. */
 void call_write_else(struct thread *t, int64_t result, uint64_t seq, uint8_t flags);
 
-static INLINE struct event *cell_begin(struct writer *to, int64_t result, uint64_t seq,
-				       uint8_t flags, const struct call_desc *d)
+static INLINE uint64_t cell_head(const struct call_desc *d, uint8_t flags)
 {
-	struct event *e = writer_cell(to, EVENT_CALL, (uint16_t)d->nr,
-				      row_looks(d) ? flags | EVENT_LOOK : flags);
+	return EVENT_HEAD(EVENT_CALL, d->nr, row_looks(d) ? flags | EVENT_LOOK : flags);
+}
+
+static INLINE struct event *cell_begin(struct writer *to, int64_t result, uint64_t seq)
+{
+	struct event *e = to->cell;
 
 	e->seq = seq;
 	e->result = result;
@@ -116,8 +119,9 @@ static INLINE bool cell_write(struct thread **t, const struct walk *w, uint64_t 
 			      const struct call_desc *d)
 {
 	struct writer *to = &(*t)->writer;
-	struct event *e = cell_begin(to, w->result, seq, flags, d);
-	uint8_t *end = record_brief(e, writer_end(to), w, d);
+	struct event *e = cell_begin(to, w->result, seq);
+	unsigned early;
+	uint8_t *end = record_brief(e, flags, writer_end(to), w, d, &early);
 
 	if (__builtin_expect(!end, 0))
 		return false;
@@ -128,7 +132,7 @@ static INLINE bool cell_write(struct thread **t, const struct walk *w, uint64_t 
 	}
 	if (flags & EVENT_AFTER)
 		edge_write(*t, e);
-	writer_publish(&(*t)->writer, e, end);
+	writer_publish(&(*t)->writer, e, cell_head(d, flags), early, end);
 	return true;
 }
 
@@ -136,10 +140,10 @@ static INLINE void cells_write(struct thread *t, const struct walk *w, uint64_t 
 			       const struct call_desc *d)
 {
 	struct writer *to = &t->writer;
-	struct event *e = cell_begin(to, w->result, seq, flags, d);
+	struct event *e = cell_begin(to, w->result, seq);
 
+	e->head = cell_head(d, flags);
 	to->open = e;
-	to->at = (uint8_t *)(e + 1);
 	record_row(to, w, d);
 	if (flags & EVENT_AFTER)
 		edge_write(t, e);

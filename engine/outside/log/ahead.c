@@ -65,7 +65,7 @@ bool event_bears(const struct event *e, uint32_t *lane, uint32_t *life)
 
 uint32_t event_span(const struct event *e, uint32_t cells)
 {
-	uint32_t n = event_cells(e->size % (CHUNK_SIZE + 1));
+	uint32_t n = extent_cells(e->extent);
 
 	return n < cells ? n : cells;
 }

@@ -87,13 +87,14 @@ static bool cells_take(struct events *e, const struct log_frame *f)
 	for (uint32_t i = 0; i < cells; i += n) {
 		const struct event *event = &at[i];
 
-		n = event->size <= CHUNK_SIZE ? event_cells(event->size) : cells + 1;
+		n = extent_cells(event->extent);
 		if (n > cells - i || event->kind >= EVENT_KINDS || event->kind == EVENT_TURN)
 			return false;
 		if (event->kind != EVENT_MORE)
 			event_begin(e, f, event, f->at + i);
 		if (e->lane[f->lane].is)
-			payload_add(&e->lane[f->lane], event + 1, event->size);
+			payload_add(&e->lane[f->lane], extent_payload(event, event->extent),
+				    event->size);
 		whole_look(e, f->lane, f->at + i + n);
 	}
 	return true;

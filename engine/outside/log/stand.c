@@ -31,7 +31,7 @@ uint64_t events_in(const struct log_frame *frame)
 	uint32_t cells = frame->size / CELL_SIZE;
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < cells; i += event_cells(e[i].size % (CHUNK_SIZE + 1)))
+	for (uint32_t i = 0; i < cells; i += extent_cells(e[i].extent))
 		n += e[i].kind != EVENT_MORE;
 	return n;
 }
@@ -45,7 +45,7 @@ static uint32_t cells_before(struct stand *s, const struct log_frame *frame, uin
 	bool asked = CONSUME(until_asked, &u->asked);
 	bool late = u->ns && frame->time_ns >= u->ns;
 
-	for (uint32_t i = from; i < cells; i += event_cells(e[i].size % (CHUNK_SIZE + 1))) {
+	for (uint32_t i = from; i < cells; i += extent_cells(e[i].extent)) {
 		if (e[i].kind == EVENT_MORE)
 			continue;
 		if (asked && (late || (u->event && s->events + 1 >= u->event)))
