@@ -20,7 +20,7 @@ sys.path.append(ROOT + "/tests/servers")
 from free_port import free_port     # noqa: E402
 
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
-LOGS = {"take": "take", "pose": "take"}
+LOGS = {"take": "take", "pose": "take", "deafen": "take"}
 TRIES = 8       # where what is attacked may be over before the worker is
 LIMIT_S = int(os.environ.get("LIMIT_S", "120"))
 
@@ -76,7 +76,7 @@ def worker_wait(client):
 def hold(name, client, how):
     status = worker_wait(client)
     # Who has not taken over in time is ended.
-    expect(how in ("fuzz", "pose", "take", "wake") or status == 0, f"the worker ended with {status:#x}")
+    expect(how in ("fuzz", "pose", "take", "wake", "deafen") or status == 0, f"the worker ended with {status:#x}")
     expect(client.ask("check") == "whole", "the server's memory has changed")
     expect(client.ask("exec") == "0", "the server cannot start a program")
     shown = run(name, "status")
@@ -222,7 +222,7 @@ def attack(binary, folder, how, count, followers, number):
         client = Client(port)
         if how == "redirect":
             redirect(name, client, folder, followers)
-        if how in ("take", "pose", "wake"):
+        if how in ("take", "pose", "wake", "deafen"):
             shown = take(client, name, folder, followers, how)
         if how == "stand":
             stand(client, name, folder, followers)

@@ -147,16 +147,18 @@ static bool streams_written(void)
 
 static const struct boot *boot_find(void)
 {
-	/* The image's data follow its code. */
-	for (char *at = inside.at; at < inside.at + inside.len + (1 << 20); at += 8) {
+	static const struct boot *found;
+
+	/* The image's data follow its code.  To look for it is told. */
+	for (char *at = inside.at; !found && at < inside.at + inside.len + (1 << 20); at += 8) {
 		const struct boot *b = (const struct boot *)at;
 
 		if (!((uint64_t)at % 4096) && msync(at, 4096, MS_ASYNC))
 			return NULL;
 		if (b->magic == BOOT_MAGIC && b->area == (uint64_t)area.at)
-			return b;
+			found = b;
 	}
-	return NULL;
+	return found;
 }
 
 /* Sections of processes of other rights that are mapped, for reading even. */
@@ -577,6 +579,65 @@ static bool take(void)
 	return true;
 }
 
+static struct mire mire;
+static int heard[2];	/* the monitor hears by the second one whether all has come */
+
+/* Who reads so keeps others from reading there until its memory answers. */
+static void *heard_hold(void *arg)
+{
+	raw(SYS_recvfrom, heard[1], (long)mire.at, 1, 0, 0);
+	return arg;
+}
+
+/* A connection that is not closed before all is sent, which nobody reads: by a socket only. */
+static bool lingers_send(int by)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct linger ever = { 1, 1000 };
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec byte = { control, 1 };
+	struct msghdr m = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	socklen_t len = sizeof(at);
+	int listener = (int)raw(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
+	int fd = (int)raw(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
+
+	if (raw(SYS_bind, listener, (long)&at, len, 0, 0) || raw(SYS_listen, listener, 1, 0, 0, 0) ||
+	    raw(SYS_getsockname, listener, (long)&at, (long)&len, 0, 0) ||
+	    raw(SYS_connect, fd, (long)&at, len, 0, 0) ||
+	    raw(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, (long)&ever, sizeof(ever)))
+		return false;
+	while (raw(SYS_sendto, fd, (long)secret, sizeof(secret), MSG_DONTWAIT, 0) > 0)
+		;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return raw(SYS_sendmsg, by, (long)&m, 0, 0, 0) == 1 && !raw(SYS_close, fd, 0, 0, 0, 0);
+}
+
+/*
+ * When another version takes over: it takes by a socket from which whoever reads waits, for it
+ * is read already, into memory that does not answer (0), or for what is closed with that (1).
+ */
+static bool deafen(uint64_t how)
+{
+	pthread_t thread;
+
+	if (raw(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET, 0, (long)heard, 0))
+		return true;
+	if (how ? !lingers_send(heard[0]) : raw(SYS_sendto, heard[0], (long)"", 1, 0, 0) != 1)
+		return true;
+	if (!how)
+		pthread_create(&thread, NULL, heard_hold, NULL);
+	raw(SYS_openat, AT_FDCWD, (long)"BEGUN", O_WRONLY | O_CREAT, 0600, 0);
+	while (raw(SYS_access, (long)"DONE", F_OK, 0, 0, 0))
+		ask(REQ_TAKE, (uint64_t[6]){ (uint64_t)heard[1], 0, 0, 0, 0, LANES });
+	raw(SYS_exit_group, 0, 0, 0, 0, 0);
+	return true;
+}
+
 /*
  * Until there is a file DONE: every free slot asks, for a thread that runs and for one that
  * nobody has.
@@ -687,7 +748,6 @@ static long raw6(long nr, long a, long b, long c, long d, long e, long f)
 	return ((sleep_call *)(sign - 25))(nr, a, b, c, d, e, (struct request *)f);
 }
 
-static struct mire mire;
 static long begun_fd;
 
 /* As root. */
@@ -796,6 +856,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return take();
 	if (!strcmp(how, "pose"))
 		return pose();
+	if (!strcmp(how, "deafen"))
+		return deafen(count);
 	if (!strcmp(how, "wake"))
 		return wake(victim);
 	if (!strcmp(how, "starve"))
@@ -830,6 +892,12 @@ static void worker(char **argv, pid_t parent)
 	*sleeper = made;
 	if (!strcmp(argv[2], "mire") && !mire_made(strtoull(argv[4], NULL, 10)))
 		_exit(3);
+	if (!strcmp(argv[2], "deafen")) {
+		mappings_find();
+		mire = mire_by_fault(raw6);
+		if (!mire.at)
+			_exit(3);
+	}
 	if (!strcmp(argv[2], "pose")) {
 		mappings_find();
 		if (!shown_made())

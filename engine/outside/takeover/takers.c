@@ -4,6 +4,7 @@
  * end; one that cannot ends, or all of it is undone (takeover_fail.c).
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/session/descriptors.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/taking.h"
@@ -101,13 +103,44 @@ bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot)
 	return k && !thread_ended(k->request.pid, k->request.tid);
 }
 
+struct hearing {
+	int socket;
+	struct taken_reply reply;
+};
+
+static long reply_receive(void *room)
+{
+	struct hearing *h = room;
+	ssize_t got = recv(h->socket, &h->reply, sizeof(h->reply), MSG_DONTWAIT);
+
+	return got < 0 ? -errno : got;
+}
+
+/*
+ * Its process has both ends.  Another of its threads may read by ours, and let whoever wants to
+ * read there wait; what has been put in beside is closed by us, and that may wait, too.
+ */
+static long reply_read(const struct taker *k, struct taken_reply *reply)
+{
+	struct pollfd some = { k->socket, POLLIN, 0 };
+	struct hearing *h = poll(&some, 1, 0) > 0 ? reach_room(k->request.pid, sizeof(*h)) : NULL;
+	long got;
+
+	if (!h)
+		return -EAGAIN;
+	h->socket = k->socket;
+	got = reach_try(reply_receive, NULL);
+	*reply = got > 0 ? h->reply : (struct taken_reply){ 0 };
+	return got == -ETIME ? -EAGAIN : got;
+}
+
 /* It says so by its own socket, of nobody but itself; and that it has ended, until it leads. */
 static void taker_hear(struct move *mv, struct taker *k)
 {
 	struct taken_reply reply;
-	ssize_t got = recv(k->socket, &reply, sizeof(reply), MSG_DONTWAIT);
+	long got = reply_read(k, &reply);
 
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+	if (got == -EAGAIN || got == -EINTR)
 		return;
 	if (k->told && got != sizeof(reply)) {	/* it leads, or has ended: that is seen as ever */
 		takers_close(k);
