@@ -69,6 +69,20 @@ static bool over(pid_t pid)
 	return over_by(pid, false);
 }
 
+/* What came while we had no processor is looked for behind the end, and once. */
+Test(given, past)
+{
+	struct version v = { .area = aligned_alloc(_Alignof(struct area), sizeof(struct area)) };
+	struct given p;
+
+	memset(v.area, 0, sizeof(*v.area));
+	given_begin(&p, &v, LIMIT_US);
+	usleep(2 * LIMIT_US);
+	cr_assert_not(given_past(&p));
+	cr_assert(given_past(&p));
+	free(v.area);
+}
+
 /* What the monitor takes for itself is not the version's. */
 Test(given, looked_at)
 {

@@ -103,3 +103,12 @@ bool given_over(struct given *p)
 	p->cpu_us = cpu;
 	return had_all(p, now);
 }
+
+bool given_past(struct given *p)
+{
+	bool was = p->over;
+
+	MUST(p->v);
+	p->over = given_over(p);
+	return was;
+}

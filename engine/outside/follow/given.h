@@ -16,6 +16,7 @@ struct version;
 struct given {
 	const struct version *v;
 	uint64_t began_us, looked_us, cpu_us, had_us, limit_us, most_us;
+	bool over;	/* it was, when given_past() was asked */
 };
 
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
@@ -30,5 +31,10 @@ void given_ours(struct given *p, uint64_t since_us);
 void given_serve(struct given *p, struct monitor *m);
 /* It has had its time; or nobody waits any longer. */
 bool given_over(struct given *p);
+/*
+ * The same, for who looks between two of these whether what is waited for has come: it is looked
+ * once more behind the end, for that may have been over while we had no processor.
+ */
+bool given_past(struct given *p);
 
 #endif

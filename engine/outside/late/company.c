@@ -268,7 +268,7 @@ static int take_wait(struct monitor *m)
 	/* Who does not say so has not begun to tell, and never will: nobody follows that. */
 	for (; making.state == MAKING_TAKES && !all_taken(v); usleep(LOOK_US)) {
 		given_serve(&making.given, m);
-		m->failed |= given_over(&making.given);
+		m->failed |= given_past(&making.given);
 		if (m->failed)
 			return -ETIMEDOUT;
 	}

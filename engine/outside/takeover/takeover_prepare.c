@@ -232,15 +232,11 @@ static void processes_find(struct move *mv)
 	}
 }
 
-/*
- * Stops every thread of the old leader; false when one did not in this time of its own.  Who has
- * had it is looked at once more: a look at many takes its time, and they come meanwhile.
- */
+/* Stops every thread of the old leader; false when one did not in this time of its own. */
 static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 {
 	uint64_t begin, asked = 0, now;
 	struct given given;
-	bool late = false;
 
 	MUST(mv->from == leading(m));
 	processes_find(mv);
@@ -255,7 +251,7 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 			asked = now;
 		if (all_stand(m, mv, ask, now - begin))
 			return true;
-		if (late) {
+		if (given_past(&given)) {
 			park_say(m, mv);
 			return false;
 		}
@@ -264,7 +260,6 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 		/* A thread may stand in a question that has nothing to do with this. */
 		given_serve(&given, m);
 		pause_for(now - begin);
-		late = given_over(&given);
 	}
 }
 
@@ -355,7 +350,7 @@ bool successor_settled(const struct version *v)
 {
 	struct given given;
 
-	for (given_begin(&given, v, PARK_US); !given_over(&given); usleep(SLEEP_LAST_US)) {
+	for (given_begin(&given, v, PARK_US); !given_past(&given); usleep(SLEEP_LAST_US)) {
 		bool all = true;
 
 		for (uint32_t i = 0; i < version_slots(v) && all; i++) {
@@ -555,7 +550,7 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 
 	MUST(mv->to != mv->from);
 
-	for (given_begin(&given, mv->to, READ_US); !given_over(&given);) {
+	for (given_begin(&given, mv->to, READ_US); !given_past(&given);) {
 		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
 
 		serve_all(m);

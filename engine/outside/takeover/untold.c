@@ -118,7 +118,7 @@ static bool stops(const struct version *v, pid_t tid)
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return false;
 	given_begin(&time, v, STOP_US);
-	for (; !given_over(&time); nanosleep(&look, NULL)) {
+	for (; !given_past(&time); nanosleep(&look, NULL)) {
 		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
 
 		if (got)
