@@ -1,12 +1,15 @@
 #!/bin/sh
-# --one-at-a-time where the turn is taken from a thread, or one works that had none (in_turns.c): a
-# follower lives to the end, no difference was tried again, and no thread waited in vain.
+# --one-at-a-time where the turn is taken from a thread, or one works that had none (in_turns.c), or
+# ends with it by an execve of another (exec.c): a follower lives to the end, no difference was tried
+# again, and no thread waited in vain.
 . "$ROOT/tests/lib.sh"
 
-for part in write signal spawn yield wake waitv; do
+for part in in_turns:write in_turns:signal in_turns:spawn in_turns:yield in_turns:wake \
+	in_turns:waitv exec:; do
+	program=${part%:*}
 	"$MVE" run -n "$MVE_SESSION" --one-at-a-time --status status.json -f same -- \
-		"$TESTS/in_turns" $part >out 2>err || fail "$part: status $?: $(cat err)"
-	grep -q "^in_turns: ok" out || fail "$part: it printed $(cat out)"
+		"$TESTS/$program" ${part#*:} >out 2>err || fail "$part: status $?: $(cat err)"
+	grep -q "^$program: ok" out || fail "$part: it printed $(cat out)"
 	[ ! -s err ] || fail "$part: mve says: $(head -3 err)"
 	python3 "$ROOT/tests/follow/turns.py" 0 1 || fail "$part: see $PWD/status.json"
 done

@@ -192,15 +192,25 @@ static bool is_over(struct thread *t, struct holder *h, uint32_t word, uint64_t 
 }
 
 /*
- * A follower's does what its twin did, which has lost it, or has not: then it is waited for until
- * nothing in the process goes on.  One that has lost it in a call stands there without an event.
+ * A follower's that has met all that it was told has come to where its twin gave it up or lost it,
+ * for that came before this turn.  What it is told next may be a turn of its own; or nothing, where
+ * it was killed by an execve before that.
+ */
+static bool is_left(const struct thread *t, uint32_t word)
+{
+	const struct thread *o = t->following && word & NAME ? holder_of(word) : NULL;
+
+	return o && order_waits_for_more(o);
+}
+
+/*
+ * It does what its twin did, which has lost it, or has not: then it is waited for until nothing in
+ * the process goes on.
  */
 static bool is_lost(struct thread *t, struct holder *h, uint32_t word, uint64_t now, bool lost)
 {
 	const struct thread *o = holder_of(word);
 
-	if (lost && o && order_waits_for_more(o))
-		return true;
 	if (lost)
 		return is_over(t, h, word, now);
 	holder_see(h, word, now, cpu_of(o));
@@ -260,6 +270,7 @@ enum hold hold_take(struct thread *t, bool lost)
 		word_sleep(0, sleep);
 	for (; !CONSUME_IF(baton, &baton, &was, name); was = 0) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		bool left = is_left(t, was);
 
 		begun = begun ? begun : now;
 		/* Who sleeps for it is not known any more. */
@@ -275,8 +286,8 @@ enum hold hold_take(struct thread *t, bool lost)
 				break;
 			continue;
 		}
-		if (is_due(t, &h, was, now, lost)) {
-			met = !(was & LENT);
+		if (left || is_due(t, &h, was, now, lost)) {
+			met = !left && !(was & LENT);
 			got = HOLD_AWAY;
 			if (CONSUME_IF(baton, &baton, &was, name))
 				break;
