@@ -38,6 +38,7 @@
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/state/space.h"
+#include "engine/inside/takeover/robust.h"
 
 uint64_t *block_bitmap(uint32_t index);
 
@@ -61,6 +62,7 @@ static long serve_exit(struct thread *t)
 	if (t->pending)
 		return CALL_RESTART;
 	MUST(!t->latches && !t->standing);	/* nobody would give them back */
+	robust_leave(t);
 	overdue_forget(t);
 	slot_release(t);
 	if (t->clone_flags & CLONE_VFORK)	/* the parent frees the block */
@@ -77,6 +79,7 @@ long exit_group_now(struct thread *t)
 	long result;
 
 	MUST(!t->latches);
+	robust_leave(t);
 	slot_release(t);
 	do {
 		t->pending = 0;

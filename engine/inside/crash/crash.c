@@ -32,6 +32,7 @@
 #include "engine/inside/lanes/window.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/takeover/heir.h"
+#include "engine/inside/takeover/robust.h"
 #include "engine/inside/takeover/standing.h"
 
 /* Whose doing it is only the kernel can say; the leader's followers hear it with the signal. */
@@ -184,14 +185,19 @@ void crash_offline(struct thread *t, long nr, const uint64_t *args)
 bool crash_call(struct thread *t, long nr, const uint64_t *args)
 {
 	int sig = crash_sent_to_us(t, nr, args);
+	bool asks = stream_followed(t), dies;
 
 	if (!is_deadly(t, sig))
 		return false;
 	place_note_call(t);
-	crash_ask(t, sig, 0, t->frame.site_end);
-	if (!t->has_lane && !is_handler(t->sig->action[sig].handler))
+	if (asks)
+		crash_ask(t, sig, 0, t->frame.site_end);
+	dies = !is_handler(t->sig->action[sig].handler);
+	if (dies)
+		robust_leave(t);
+	if (asks && dies && !t->has_lane)
 		crash_die(t, sig);
-	return !t->has_lane;
+	return asks && !t->has_lane;
 }
 
 bool crash_cuts(struct thread *t)

@@ -272,7 +272,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		return call_serve(t, nr);
 	if (w.desc->class == CLASS_LOCAL)
 		return lead_local(t, nr, w.desc);
-	if (call_has(w.desc, TRAIT_SIGNALS) && stream_followed(t) && crash_call(t, nr, args))
+	if (call_has(w.desc, TRAIT_SIGNALS) && crash_call(t, nr, args))
 		return ids_call(t, w.desc, nr);
 	if (caller_is_local(t, nr)) {
 		report_tell(t, nr);
