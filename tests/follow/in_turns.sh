@@ -5,7 +5,7 @@
 . "$ROOT/tests/lib.sh"
 
 for part in in_turns:write in_turns:signal in_turns:spawn in_turns:yield in_turns:wake \
-	in_turns:waitv exec:; do
+	in_turns:waitv in_turns:children exec:; do
 	program=${part%:*}
 	"$MVE" run -n "$MVE_SESSION" --one-at-a-time --status status.json -f same -- \
 		"$TESTS/$program" ${part#*:} >out 2>err || fail "$part: status $?: $(cat err)"

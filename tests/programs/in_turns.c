@@ -166,6 +166,38 @@ static void program_begins(void)
 	CHECK(!posix_spawn_file_actions_destroy(&files) && !unlink(FIFO));
 }
 
+/* Programs begin while others fork. */
+static void *children_make(void *arg)
+{
+	char *words[] = { "true", NULL };
+
+	for (int i = 0; i < 12; i++) {
+		int status;
+		pid_t pid = -1;
+
+		if (i % 2)
+			CHECK(!posix_spawn(&pid, "/bin/true", NULL, NULL, words, NULL));
+		else
+			pid = fork();
+		if (!pid)
+			_exit(0);
+		number++;
+		say("child", i);
+		CHECK(waitpid(pid, &status, 0) == pid && !status);
+	}
+	return arg;
+}
+
+static void children_come(void)
+{
+	pthread_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, children_make, NULL));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(t[i], NULL));
+}
+
 /* --- threads that do nothing but let others work --------------------------------------- */
 
 static atomic_int made;
@@ -280,6 +312,7 @@ int main(int count, char **words)
 	} parts[] = {
 		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
 		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
+		{ "children", children_come },
 	};
 
 	null = open("/dev/null", O_WRONLY);

@@ -65,9 +65,6 @@ static long lead_clone(struct thread *t, long nr)
 	if (lane != CHUNK_NONE)
 		life = streams_section(&streams, streams.self)->lane[lane].life;
 	t->fork_seq = FORK_UNDRAWN;
-	/* It waits for its child's program, which may wait for others.  (vfork's row says so.) */
-	if (clone_asked(t, nr).flags & CLONE_VFORK)
-		hold_give(t);
 	result = serve_special(t, nr);
 	missed = baton_missed(t, call_find(nr));
 	if (result < 0 && lane != CHUNK_NONE)
@@ -181,6 +178,11 @@ struct clone_args clone_asked(const struct thread *t, long nr)
 		target_in(&args, f->rdi, size);
 	}
 	return args;
+}
+
+bool clone_waits(const struct thread *t, long nr)
+{
+	return clone_asked(t, nr).flags & CLONE_VFORK;
 }
 
 /*

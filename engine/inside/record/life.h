@@ -11,6 +11,8 @@ void lead_forks(struct thread *t);
 void lead_exec_done(struct thread *t, int64_t outcome);
 /* What a clone of any form asks for; and the descriptor that it gave for the child, or -1. */
 struct clone_args clone_asked(const struct thread *t, long nr);
+/* For its child's program, which may wait for others.  (vfork's row says so.) */
+bool clone_waits(const struct thread *t, long nr);
 int64_t clone_pidfd(const struct thread *t, long nr);
 /* Where the program looks for the child's id: found before the call, put right behind it. */
 void child_ids_find(struct thread *t, const struct clone_args *args);

@@ -17,6 +17,7 @@
 #include "engine/inside/order/passable.h"
 #include "engine/inside/record/back.h"
 #include "engine/inside/record/lead.h"
+#include "engine/inside/record/life.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/follow_futex.h"
@@ -75,11 +76,11 @@ static inline long serve_in_role(struct thread *t, long nr)
 }
 
 /* The baton is given up before the call, or not; false: nothing is told of that. */
-static bool turn_ends(struct thread *t, const struct call_desc *d)
+static bool turn_ends(struct thread *t, long nr, const struct call_desc *d)
 {
 	if (!d || local_site(t))
 		return false;
-	if (baton_lets_go(d))
+	if (baton_lets_go(d) || clone_waits(t, nr))
 		(call_ends(d) ? hold_leave : hold_give)(t);
 	else if (d->class == CLASS_LOCAL)
 		return false;
@@ -92,7 +93,7 @@ static bool turn_ends(struct thread *t, const struct call_desc *d)
 static __attribute__((noinline)) long serve_in_turn(struct thread *t, long nr)
 {
 	const struct call_desc *d = call_find_variant(nr, t->frame.arg);
-	bool told = turn_ends(t, d), wakes = baton_wakes(d) && !local_site(t);
+	bool told = turn_ends(t, nr, d), wakes = baton_wakes(d) && !local_site(t);
 	long result;
 
 	if (wakes && t->following) {
