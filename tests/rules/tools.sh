@@ -69,9 +69,16 @@ same "a policy" "$(complete_words "$MVE" run -f same --on-divergence '' | tr '\n
 same "rules" "$(complete_words "$MVE" run -f same --rules a)" a.rules
 complete_words "$MVE" run -- tru | grep -qx true || fail "a command"
 "$MVE" run -n "$MVE_SESSION" -f 'sleep 20' --name second -- sleep 20 >/dev/null 2>&1 &
-for i in $(seq 100); do
-	"$MVE" status "$MVE_SESSION" --json 2>/dev/null | grep -q '"second"' && break
-	sleep 0.1
+# Both are there: a session is listed when it has begun, and its follower is one a while later.
+both_are_there()
+{
+	"$MVE" ps --json | grep -q "\"name\": *\"$MVE_SESSION\"" &&
+		"$MVE" status "$MVE_SESSION" --json 2>/dev/null | grep -A1 '"second"' |
+		grep -q '"role": "follower"'
+}
+until both_are_there; do
+	kill -0 $! 2>/dev/null || fail "the session has ended"
+	sleep 0.05
 done
 same "a session" "$(complete_words "$MVE" stop "$MVE_SESSION")" "$MVE_SESSION"
 same "a follower" "$(complete_words "$MVE" drop "$MVE_SESSION" '')" second
