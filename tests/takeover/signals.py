@@ -12,7 +12,7 @@ from session import ROOT, Session, free_port
 
 MORE = 50
 HELD = 2000
-WAIT_S = 20
+WAIT_S = 120       # for what hangs
 
 
 def build(folder):
