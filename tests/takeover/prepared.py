@@ -67,6 +67,10 @@ def pid_of(session, name):
     return next(v["pid"] for v in session.versions() if v["name"] == name)
 
 
+def lag(session, name):
+    return next(v["lag_cells"] for v in session.versions() if v["name"] == name)
+
+
 def followed(session, n):
     session.wait_for(lambda: len(session.following()) == n and
                      not any(v["lag_cells"] for v in session.versions()), "all have read on")
@@ -95,6 +99,8 @@ def crashed(session, client):
     head = pid_of(session, "f2")
     for pid in (head, child(head)):
         os.kill(pid, signal.SIGSTOP)
+    client.look("f2 stands still")
+    session.wait_for(lambda: lag(session, "f1") < lag(session, "f2"), "f1 reads on")
     os.kill(pid_of(session, "v0"), signal.SIGSEGV)
     client.look("the leader crashed")
     session.wait_for(lambda: session.leader()["name"] == "f2", "f2 leads")
