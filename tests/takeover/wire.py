@@ -5,9 +5,12 @@
     many      the same, with more descriptors than the least table of the kernel's
     forked    there are two processes: they are asked for; a follower's child has no wire
     others    there are two followers: the first one is asked
+    broken    nobody reads its wire: it is asked
 """
+import ctypes
 import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +19,7 @@ import sys
 from load import Wrong
 from session import ROOT, Session, free_port, says
 
+SYS_PIDFD_GETFD = 438
 OURS = 512          # and above: no server's that has opened less
 
 
@@ -33,6 +37,14 @@ def wires(pid):
             if fd >= OURS and os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")]
 
 
+def wire_break(pid):
+    """As a program that closes what it did not open."""
+    libc, process = ctypes.CDLL(None), os.pidfd_open(pid)
+    with socket.socket(fileno=libc.syscall(SYS_PIDFD_GETFD, process, wires(pid)[0], 0)) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
+    os.close(process)
+
+
 def is_locked(path):
     with open(path, "r+") as f:
         try:
@@ -48,7 +60,7 @@ def ask(peer, word, expected="ok"):
         raise Wrong(f"{word}: {got!r}, not {expected!r}")
 
 
-def run(followers, more, unasked):
+def run(followers, more, unasked, breaks=False):
     """Whether it was sent unasked is what the log says, and all that was there is still."""
     out, port = os.getcwd() + "/wire", free_port()
     subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-o", out, ROOT + "/tests/takeover/wire.c"],
@@ -73,6 +85,8 @@ def run(followers, more, unasked):
                 raise Wrong("f1 has no child")
             if any(wires(pid) for pid in children(before["f1"])):
                 raise Wrong("a child of f1 has its wire")
+            if breaks:
+                wire_break(before["f1"])
             ask(peer, "crash")
             ask(peer, "where", folder)
             leader = session.leader()
@@ -80,7 +94,7 @@ def run(followers, more, unasked):
             if leader["name"] == "v0" or has != had:
                 raise Wrong(f"{leader['name']} leads, and has {has ^ had} or lacks it")
             session.wait_for(lambda: is_locked(lock), "the lock is held again")
-        if (", unasked" in session.log()) != unasked:
+        if bool(re.search(r" [0-9]+ descriptors sent .*, unasked", session.log())) != unasked:
             raise Wrong("it was sent " + ("when it had asked" if unasked else "unasked"))
         for pid in children(leader["pid"]):
             os.kill(pid, signal.SIGKILL)
@@ -96,6 +110,7 @@ CASES = {
     "many": lambda: run(1, ("open 90",), True),
     "forked": lambda: run(1, ("fork",), False),
     "others": lambda: run(2, (), False),
+    "broken": lambda: run(1, (), False, True),
 }
 
 

@@ -193,16 +193,20 @@ static bool leads_at_once(struct version *v, const struct request *r, struct mov
 	return at_once;
 }
 
-/* All is sent, and the process waits among the takers. */
-static int64_t taken(struct monitor *m, struct taker *k, uint64_t begin)
+static void all_send(struct monitor *m, struct taker *k, uint64_t begin)
+{
+	k->n = take(m, k);
+	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo%s", k->n,
+		now_us() - begin, fetch_asked(), k->unasked ? ", unasked" : "");
+	sent_note(&m->move, k->n, begin);
+}
+
+/* All is sent, or cannot be, and the process waits among the takers. */
+static int64_t taken(struct monitor *m, struct taker *k)
 {
 	struct move *mv = &m->move;
 	int64_t reply;
 
-	k->n = take(m, k);
-	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo%s", k->n,
-		now_us() - begin, fetch_asked(), k->unasked ? ", unasked" : "");
-	sent_note(mv, k->n, begin);
 	if (k->n < 0) {
 		takers_close(k);
 		k->told = k->ready = false;
@@ -246,7 +250,8 @@ int64_t take_serve(struct version *v, const struct request *r)
 		return take_refuse(v, r, (int)k.n, k.holder != NULL);
 	}
 	k.told = k.ready = leads_at_once(v, r, mv);
-	return taken(m, &k, begin);
+	all_send(m, &k, begin);
+	return taken(m, &k);
 }
 
 void take_unasked(struct monitor *m, struct move *mv)
@@ -264,5 +269,12 @@ void take_unasked(struct monitor *m, struct move *mv)
 	}
 	k.twin_began = twin_began(mv, k.twin);
 	k.socket = wire_take(mv->to, &k.request);
-	taken(m, &k, begin);
+	all_send(m, &k, begin);
+	if (k.n < 0) {	/* its end may be closed, or nobody reads there: it asks then */
+		takers_close(&k);
+		mv->sent--;
+		wire_refuse(mv->to);
+		return;
+	}
+	taken(m, &k);
 }
