@@ -5,10 +5,14 @@
 . "$ROOT/tests/lib.sh"
 
 for part in in_turns:write in_turns:signal in_turns:spawn in_turns:yield in_turns:wake \
-	in_turns:waitv in_turns:children exec:; do
-	program=${part%:*}
-	"$MVE" run -n "$MVE_SESSION" --one-at-a-time --status status.json -f same -- \
-		"$TESTS/$program" ${part#*:} >out 2>err || fail "$part: status $?: $(cat err)"
+	in_turns:waitv in_turns:children in_turns:private exec:; do
+	program=${part%:*} word=${part#*:}
+	case $word in
+	private) follower="$TESTS/$program $word other" ;;
+	*) follower=same ;;
+	esac
+	"$MVE" run -n "$MVE_SESSION" --one-at-a-time --status status.json -f "$follower" -- \
+		"$TESTS/$program" $word >out 2>err || fail "$part: status $?: $(cat err)"
 	grep -q "^$program: ok" out || fail "$part: it printed $(cat out)"
 	[ ! -s err ] || fail "$part: mve says: $(head -3 err)"
 	python3 "$ROOT/tests/follow/turns.py" 0 1 || fail "$part: see $PWD/status.json"

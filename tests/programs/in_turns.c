@@ -4,7 +4,8 @@
  * Here they do what may take the turn from one, or begin work without it: a write that waits for
  * another thread, of more than a chunk of the ring; handlers of signals that come in calls that
  * wait; a program that is started and waits for another thread; threads that only yield;
- * what FUTEX_WAKE says, and futex_waitv.
+ * what FUTEX_WAKE says, and futex_waitv; files that libc reads for itself, which another build
+ * does not (`private not`).
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -304,6 +305,35 @@ static void many_wait(void)
 	}
 }
 
+/* --- files of libc's own ------------------------------------------------------------------ */
+
+static bool looks = true;
+
+static void *look_and_sleep(void *arg)
+{
+	char some[64];
+	int fd = looks ? open("/sys/devices/system/cpu/online", O_RDONLY) : -1;
+
+	if (looks)
+		CHECK(fd >= 0 && read(fd, some, sizeof(some)) > 0 && !close(fd));
+	say("woken", futex(&word, FUTEX_WAIT_PRIVATE, 0));
+	return arg;
+}
+
+static void files_private(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t t;
+
+		CHECK(!pthread_create(&t, NULL, look_and_sleep, NULL));
+		usleep(200);
+		word = 1;
+		say("wakes", futex(&word, FUTEX_WAKE_PRIVATE, 1));
+		CHECK(!pthread_join(t, NULL));
+		word = 0;
+	}
+}
+
 int main(int count, char **words)
 {
 	static const struct {
@@ -313,10 +343,12 @@ int main(int count, char **words)
 		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
 		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
 		{ "children", children_come },
+		{ "private", files_private },
 	};
 
 	null = open("/dev/null", O_WRONLY);
 	CHECK(null >= 0);
+	looks = count < 3;
 	for (size_t i = 0; i < COUNT(parts); i++)
 		if (count < 2 || !strcmp(words[1], parts[i].name))
 			among(parts[i].part);

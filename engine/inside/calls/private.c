@@ -108,23 +108,23 @@ void private_gone(struct thread *t, struct numbers n)
 			note(fd, false);
 }
 
+bool private_is(const struct thread *t, const struct call_desc *d)
+{
+	if (call_has(d, TRAIT_OPENS))
+		return private_path(t->frame.arg[call_path_arg(d)]);
+	return private_count && takes_number(d) && fd_is((int32_t)t->frame.rdi, FD_PRIVATE);
+}
+
 bool private_call(struct thread *t, long nr, long *result)
 {
 	const struct call_desc *d = call_find(nr);
-	long fd = (int32_t)t->frame.rdi;
 
-	if (call_has(d, TRAIT_OPENS)) {
-		if (!private_path(t->frame.arg[call_path_arg(d)]))
-			return false;
-		*result = given(t, call_serve(t, nr));
-		return true;
-	}
-	if (!takes_number(d) || !fd_is(fd, FD_PRIVATE))
+	if (!private_is(t, d))
 		return false;
 	if (call_has(d, TRAIT_CLOSES))
-		note(fd, false);
+		note((int32_t)t->frame.rdi, false);
 	*result = call_serve(t, nr);
-	if (d->result == KIND_FD)
+	if (call_has(d, TRAIT_OPENS) || d->result == KIND_FD)
 		*result = given(t, *result);
 	return true;
 }

@@ -6,6 +6,7 @@
 #include "engine/abi/table.h"
 #include "engine/abi/brief.h"
 #include "engine/core/must.h"
+#include "engine/inside/calls/private.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/request.h"
@@ -27,6 +28,7 @@
 #include "engine/inside/roles/park.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/rules/overdue.h"
+#include "engine/inside/runtime/callers.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
@@ -75,11 +77,17 @@ static inline long serve_in_role(struct thread *t, long nr)
 	return t->has_lane ? lead_call(t, nr) : serve_alone(t, nr);
 }
 
+/*
+ * Nothing is told of it: another version's thread may make no such call, so no turn ends with it.
+ */
+static bool is_untold(struct thread *t, const struct call_desc *d)
+{
+	return !d || caller_is_local(t, d->nr) || private_is(t, d);
+}
+
 /* The baton is given up before the call, or not; false: nothing is told of that. */
 static bool turn_ends(struct thread *t, long nr, const struct call_desc *d)
 {
-	if (!d || local_site(t))
-		return false;
 	if (baton_lets_go(d) || clone_waits(t, nr))
 		(call_ends(d) ? hold_leave : hold_give)(t);
 	else if (d->class == CLASS_LOCAL)
@@ -93,7 +101,8 @@ static bool turn_ends(struct thread *t, long nr, const struct call_desc *d)
 static __attribute__((noinline)) long serve_in_turn(struct thread *t, long nr)
 {
 	const struct call_desc *d = call_find_variant(nr, t->frame.arg);
-	bool told = turn_ends(t, nr, d), wakes = baton_wakes(d) && !local_site(t);
+	bool untold = is_untold(t, d), told = !untold && turn_ends(t, nr, d);
+	bool wakes = !untold && baton_wakes(d);
 	long result;
 
 	if (wakes && t->following) {
