@@ -4,8 +4,8 @@
  * Here they do what may take the turn from one, or begin work without it: a write that waits for
  * another thread, of more than a chunk of the ring; handlers of signals that come in calls that
  * wait; a program that is started and waits for another thread; threads that only yield;
- * what FUTEX_WAKE says, and futex_waitv; files that libc reads for itself, which another build
- * does not (`private not`).
+ * what FUTEX_WAKE says, and futex_waitv.  And what another build (`PART other`) does otherwise: libc
+ * reads files for itself, or does not; the data of a registration are others.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,6 +14,8 @@
 #include <sched.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -307,14 +309,14 @@ static void many_wait(void)
 
 /* --- files of libc's own ------------------------------------------------------------------ */
 
-static bool looks = true;
+static bool other;	/* this is another build */
 
 static void *look_and_sleep(void *arg)
 {
 	char some[64];
-	int fd = looks ? open("/sys/devices/system/cpu/online", O_RDONLY) : -1;
+	int fd = other ? -1 : open("/sys/devices/system/cpu/online", O_RDONLY);
 
-	if (looks)
+	if (!other)
 		CHECK(fd >= 0 && read(fd, some, sizeof(some)) > 0 && !close(fd));
 	say("woken", futex(&word, FUTEX_WAIT_PRIVATE, 0));
 	return arg;
@@ -334,6 +336,50 @@ static void files_private(void)
 	}
 }
 
+/* --- who registers, and who is told ------------------------------------------------------- */
+
+static int set;
+static atomic_int came;
+
+static uint64_t data_of(int i)
+{
+	return (other ? 2ull << 32 : 1ull << 32) + (uint64_t)i;
+}
+
+static void *hear(void *arg)
+{
+	struct epoll_event e;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK(epoll_wait(set, &e, 1, -1) == 1 && e.data.u64 == data_of(i));
+		number++;
+		say("heard", i);
+		atomic_store(&came, i + 1);
+	}
+	return arg;
+}
+
+/* The other build is late: it has yet to register what the leader's has been told of. */
+static void registered(void)
+{
+	int fd = eventfd(1, 0);
+	pthread_t t;
+
+	set = epoll_create1(0);
+	CHECK(fd >= 0 && set >= 0 && !pthread_create(&t, NULL, hear, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		struct epoll_event e = { EPOLLIN | EPOLLONESHOT, { .u64 = data_of(i) } };
+
+		usleep(200);
+		for (volatile int n = 0; other && n < 1000000; n++)
+			;
+		CHECK(!epoll_ctl(set, i ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e));
+		while (atomic_load(&came) <= i)
+			usleep(200);
+	}
+	CHECK(!pthread_join(t, NULL) && !close(set) && !close(fd));
+}
+
 int main(int count, char **words)
 {
 	static const struct {
@@ -343,12 +389,12 @@ int main(int count, char **words)
 		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
 		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
 		{ "children", children_come },
-		{ "private", files_private },
+		{ "private", files_private }, { "registered", registered },
 	};
 
 	null = open("/dev/null", O_WRONLY);
 	CHECK(null >= 0);
-	looks = count < 3;
+	other = count > 2;
 	for (size_t i = 0; i < COUNT(parts); i++)
 		if (count < 2 || !strcmp(words[1], parts[i].name))
 			among(parts[i].part);

@@ -25,6 +25,7 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/edges.h"
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/order.h"
@@ -155,7 +156,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	}
 	if (call_has(w->desc, TRAIT_KEPT))
 		state_note(t, nr, w->args, w->result);
-	if (call_has(w->desc, TRAIT_EPOLL))
+	if (call_has(w->desc, TRAIT_EPOLL) && !baton_applies(t))
 		epoll_answered(w);
 	if (call_has(w->desc, TRAIT_CONFINES))
 		landlock_note(t, w);
@@ -178,6 +179,14 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 			follow_reaped(t, (int32_t)w->result, status);
 		break;
 	}
+}
+
+void answer_turn(struct thread *t, const struct call_desc *d, long result)
+{
+	struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
+
+	if (t->answered && call_has(d, TRAIT_EPOLL))
+		epoll_answered(&w);
 }
 
 /* Both versions make the call; what the leader got counts. */

@@ -15,6 +15,11 @@ void follow_note_first(struct thread *t, struct walk *w, int64_t result);
 void follow_gone(struct thread *t, const struct walk *w);
 long answer_done(struct thread *t, const struct walk *w, long nr);
 long answer_call(struct thread *t, struct walk *w, const struct event *e, long nr);
+/*
+ * Behind the turn that the call ends with: what it brings may have been registered by another
+ * thread, whose turn was before.
+ */
+void answer_turn(struct thread *t, const struct call_desc *d, long result);
 bool answer_has_room(const struct event *e, const struct walk *w, long nr);
 
 #endif

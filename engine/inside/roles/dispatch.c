@@ -19,6 +19,7 @@
 #include "engine/inside/record/back.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/life.h"
+#include "engine/inside/replay/answer.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/follow_futex.h"
@@ -118,7 +119,10 @@ static __attribute__((noinline)) long serve_in_turn(struct thread *t, long nr)
 	result = serve_in_role(t, nr);
 	if (wakes && !t->following)
 		baton_tell(t, result);
-	return told ? baton_take(t, result) : result;
+	if (told)
+		result = baton_take(t, result);
+	answer_turn(t, d, result);
+	return result;
 }
 
 static inline long serve(struct thread *t, bool lock)
