@@ -17,4 +17,9 @@ for part in in_turns:write in_turns:signal in_turns:spawn in_turns:yield in_turn
 	[ ! -s err ] || fail "$part: mve says: $(head -3 err)"
 	python3 "$ROOT/tests/follow/turns.py" 0 1 || fail "$part: see $PWD/status.json"
 done
+
+# The kernel wakes one who waits for a thread's end: who waits for its turn is not the only one.
+"$MVE" run -n "$MVE_SESSION" --one-at-a-time -f same -- "$TESTS/in_turns" ends >out 2>err ||
+	fail "ends: status $?: $(cat err)"
+grep -q "^in_turns: ok" out || fail "ends: it printed $(cat out)"
 echo "in_turns: ok"

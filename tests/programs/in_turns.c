@@ -4,8 +4,9 @@
  * Here they do what may take the turn from one, or begin work without it: a write that waits for
  * another thread, of more than a chunk of the ring; handlers of signals that come in calls that
  * wait; a program that is started and waits for another thread; threads that only yield;
- * what FUTEX_WAKE says, and futex_waitv.  And what another build (`PART other`) does otherwise: libc
- * reads files for itself, or does not; the data of a registration are others.
+ * what FUTEX_WAKE says, futex_waitv, and a slow end of a thread.  And what another build
+ * (`PART other`) does otherwise: libc reads files for itself, or does not; the data of a
+ * registration are others.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -16,6 +17,7 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -307,6 +309,78 @@ static void many_wait(void)
 	}
 }
 
+/* --- an end that is slow, and who waits for it -------------------------------------------- */
+
+#define SLOW	2000	/* robust futexes, which the kernel looks at before it says that it ended */
+
+struct ends {
+	int *tid;		/* where the kernel says so: on the stack, which is shared */
+	char stack[1 << 18] __attribute__((aligned(64)));
+	struct robust_list_head head;
+	struct robust_list list[SLOW];
+};
+
+/* Each of them in a page of its own, that is not there yet. */
+static void *end_slowly(void *arg)
+{
+	struct ends *e = arg;
+	char *pages = mmap(NULL, SLOW * 8192l, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct robust_list *at = &e->head.list;
+	int *tid;
+
+	CHECK(pages != MAP_FAILED);
+	for (long i = 0; i < SLOW; i++) {
+		at->next = (void *)(pages + 8192 * i);
+		at = at->next;
+		at->next = &e->head.list;
+	}
+	e->head.futex_offset = 4096;
+	CHECK(!syscall(SYS_set_robust_list, &e->head, sizeof(e->head)));
+	CHECK(!prctl(PR_GET_TID_ADDRESS, &tid));
+	__atomic_store_n(&e->tid, tid, __ATOMIC_RELEASE);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void wait_there(struct ends *e)
+{
+	int *at, tid;
+
+	while (!(at = __atomic_load_n(&e->tid, __ATOMIC_ACQUIRE)))
+		;
+	for (volatile int n = 0; n < 100000; n++)
+		;
+	while ((tid = __atomic_load_n(at, __ATOMIC_ACQUIRE)))
+		futex((uint32_t *)at, FUTEX_WAIT, (uint32_t)tid);
+	_exit(0);
+}
+
+/* Another process waits for it, too: after those that work on when it has ended. */
+static void ends_are_heard(void)
+{
+	struct ends *e = mmap(NULL, sizeof(*e), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t a;
+
+	CHECK(e != MAP_FAILED && !pthread_attr_init(&a) &&
+	      !pthread_attr_setstack(&a, e->stack, sizeof(e->stack)));
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		pthread_t t;
+		int status;
+		pid_t pid;
+
+		e->tid = NULL;
+		pid = fork();
+		if (!pid)
+			wait_there(e);
+		CHECK(pid > 0 && !pthread_create(&t, &a, end_slowly, e));
+		number++;
+		CHECK(waitpid(pid, &status, 0) == pid && !status && !pthread_join(t, NULL));
+		say("heard", i);
+	}
+}
+
 /* --- files of libc's own ------------------------------------------------------------------ */
 
 static bool other;	/* this is another build */
@@ -389,7 +463,7 @@ int main(int count, char **words)
 		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
 		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
 		{ "children", children_come },
-		{ "private", files_private }, { "registered", registered },
+		{ "ends", ends_are_heard }, { "private", files_private }, { "registered", registered },
 	};
 
 	null = open("/dev/null", O_WRONLY);

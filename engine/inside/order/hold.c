@@ -123,7 +123,10 @@ void hold_leave(struct thread *t)
 		;
 }
 
-/* It has ended; or that takes longer than all waits. */
+/*
+ * It has ended; or that takes longer than all waits.  The kernel wakes one who sleeps on the word:
+ * we pass it on, for a thread of the program's that came after us sleeps there without an end.
+ */
 static bool has_left(uint64_t waited)
 {
 	struct __kernel_timespec pause = { 0, (long long)PAUSE_IDLE_NS };
@@ -131,7 +134,8 @@ static bool has_left(uint64_t waited)
 
 	if (target_in(&now, leaving.at, sizeof(now)) || now != leaving.was)
 		return true;
-	OWN4(__NR_futex, leaving.at, FUTEX_WAIT, now, &pause);
+	if (!OWN4(__NR_futex, leaving.at, FUTEX_WAIT, now, &pause))
+		OWN3(__NR_futex, leaving.at, FUTEX_WAKE, 1);
 	return waited >= WAIT_LONG_NS;
 }
 
