@@ -6,7 +6,7 @@
  * wait; a program that is started and waits for another thread; threads that only yield;
  * what FUTEX_WAKE says, futex_waitv, and a slow end of a thread.  And what another build
  * (`PART other`) does otherwise: libc reads files for itself, or does not; the data of a
- * registration are others.
+ * registration are others; it is late with what the monitor is asked for.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -454,6 +454,37 @@ static void registered(void)
 	CHECK(!pthread_join(t, NULL) && !close(set) && !close(fd));
 }
 
+/* --- who waits for the monitor ------------------------------------------------------------ */
+
+static bool tells;
+
+/* The other build is late: it asks what the new code is when its leader has gone on. */
+static void *map_code(void *arg)
+{
+	int fd = open("/bin/true", O_RDONLY);
+
+	for (volatile long n = 0; other && n < 200000000; n++)
+		;
+	CHECK(fd >= 0 && mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	number++;
+	if (tells)
+		puts("mapped"), fflush(stdout);
+	CHECK(!close(fd));
+	return arg;
+}
+
+static void code_comes(void)
+{
+	pthread_t t;
+
+	CHECK(!pthread_create(&t, NULL, map_code, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		usleep(200);
+		say("works", i);
+	}
+	CHECK(!pthread_join(t, NULL));
+}
+
 int main(int count, char **words)
 {
 	static const struct {
@@ -464,11 +495,13 @@ int main(int count, char **words)
 		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
 		{ "children", children_come },
 		{ "ends", ends_are_heard }, { "private", files_private }, { "registered", registered },
+		{ "code", code_comes },
 	};
 
 	null = open("/dev/null", O_WRONLY);
 	CHECK(null >= 0);
-	other = count > 2;
+	other = count > 2 && !strcmp(words[2], "other");
+	tells = count > 2;
 	for (size_t i = 0; i < COUNT(parts); i++)
 		if (count < 2 || !strcmp(words[1], parts[i].name))
 			among(parts[i].part);

@@ -25,4 +25,12 @@ const struct brief *brief(void);
 /* There are more of these than can be noted: says so once. */
 void request_room(struct thread *t, enum room what, uint64_t limit);
 
+/* Another thread waits for an answer, and not for what those ask that wait for each other. */
+static inline bool request_awaited(const struct thread *o)
+{
+	const struct request *r = request_of(o);
+
+	return __atomic_load_n(&r->state, __ATOMIC_RELAXED) == RS_ASKED && r->kind != REQ_RUNS;
+}
+
 #endif

@@ -158,8 +158,7 @@ static uint64_t cpu_of(const struct thread *o)
 /* It waits for mve: those for whom the baton would be taken would wait for that, too. */
 static bool waits_for_us(const struct thread *o)
 {
-	return CONSUME(thread_waits, &o->waits) == WAITS_FULL ||
-	       __atomic_load_n(&request_of(o)->state, __ATOMIC_RELAXED) == RS_ASKED;
+	return CONSUME(thread_waits, &o->waits) == WAITS_FULL || request_awaited(o);
 }
 
 /* It has taken it anew, or is in another call, which is another reason to have it. */

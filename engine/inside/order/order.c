@@ -480,7 +480,7 @@ bool order_sleeper_behind(const struct thread *t)
 	return false;
 }
 
-/* Another thread of the process would go on by itself, if it had a processor. */
+/* Another thread of the process would go on by itself, if that, or the monitor, had a processor. */
 bool order_others_able(struct thread *t)
 {
 	const struct thread *o;
@@ -492,7 +492,7 @@ bool order_others_able(struct thread *t)
 		    order_stands_till(o))
 			continue;
 		/* Its event is there, and it is woken; or what it does is not ours to see. */
-		if ((waits && waits != WAITS_ASLEEP) ||
+		if ((waits && waits != WAITS_ASLEEP) || request_awaited(o) ||
 		    request_ask(t, REQ_RUNS, (uint64_t)o->tid, 0, 0) > 0)
 			return true;
 	}
