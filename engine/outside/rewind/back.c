@@ -210,10 +210,30 @@ int64_t image_woke(struct version *v, const struct request *r)
 	return REPLY_LATER;
 }
 
+/* On a busy machine it takes them long to have a processor. */
+static bool any_runs(const struct version *v)
+{
+	const struct rewind *rw = &v->rewind;
+	bool any = false;
+
+	for (unsigned i = 0; i < rw->copies && !any; i++)
+		any = process_runs(rw->copy[i].pid);
+	for (uint32_t i = 0; i < version_slots(v) && !any; i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		any = s->owner && s->pid > 0 && thread_runs(s->pid, (pid_t)s->owner);
+	}
+	return any;
+}
+
 void back_look(struct version *v, bool late)
 {
 	const struct rewind *rw = &v->rewind;
 
+	if (late && any_runs(v)) {
+		rewind_state_begin(v, rw->state, rw->state == REWIND_ENDS ? END_MS : WAKE_MS);
+		late = false;
+	}
 	if (rw->state == REWIND_ENDS && all_over(v))
 		image_wake(v);
 	else if (rw->state == REWIND_ENDS && late)
