@@ -14,7 +14,7 @@
  * runs for ever the process' own time says so.  One that waits again and again for a condition
  * that its leader did not wait for, which ends at once, sleeps as well, awake as it may be when it
  * is looked at: it counts such waits (`idles`).  And nobody is judged who waits for the leader,
- * which may have told half an event, and have no processor for the rest.
+ * which may have told half an event, and have no processor for the rest, or for the monitor.
  *
  * A follower that is a whole ring behind, but moves, makes its leader wait, each time for
  * less than --full-ms.  That is said.
@@ -112,6 +112,15 @@ static bool thread_sleeps(const struct monitor *m, const struct version *v, uint
 	return state == 'S' || (state == 'R' && thread_idles(m, v, lane));
 }
 
+/* It has asked us, who may have had no processor. */
+static bool waits_for_monitor(const struct version *v, pid_t tid)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++)
+		if ((pid_t)v->area->slot[i].owner == tid)
+			return v->area->slot[i].asked == RS_ASKED;
+	return false;
+}
+
 /* It has something to read, and sleeps all the same. */
 static bool reader_sleeps(const struct monitor *m, const struct version *v, uint32_t lane)
 {
@@ -120,6 +129,7 @@ static bool reader_sleeps(const struct monitor *m, const struct version *v, uint
 	return streams_lane_unread(m, v->index, m->leader, lane) && c->source == m->leader &&
 	       c->life == lane_at(m, m->leader, lane)->life &&
 	       thread_sleeps(m, v, lane) && !waits_for_leader(m, v, lane) &&
+	       !waits_for_monitor(v, (pid_t)c->owner) &&
 	       !stream_only_looks(m->realm[lane / LANES].conduct, v->index, lane % LANES);
 }
 
