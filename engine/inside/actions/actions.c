@@ -8,14 +8,15 @@
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 
 extern char signal_entry[], signal_restorer[];
 
 struct sighand process_sig;
-bool signals_are_deaf;
-static int32_t heard_by;	/* the process, which is about to lead; 0: none */
+LEADS bool signals_are_deaf;
+LEADS static int32_t heard_by;	/* the process, which is about to lead; 0: none */
 
 bool on_stack(const struct altstack *a, uint64_t sp)
 {

@@ -54,6 +54,21 @@ long own_share(uint64_t len)
 	return map(len, MAP_SHARED);
 }
 
+void pages_own(const void *from, uint64_t len)
+{
+	uint64_t start = (uint64_t)from & ~0xfffull, end = (uint64_t)from + len;
+
+	MUST(len);
+	OWN3(__NR_madvise, start, (end - start + 0xfff) & ~0xfffull, MADV_POPULATE_WRITE);
+}
+
+void leads_own(void)
+{
+	extern char leads_start[], leads_end[];
+
+	pages_own(leads_start, (uint64_t)(leads_end - leads_start));
+}
+
 /* The compiler may call these two for structures; nobody else (poison.h). */
 void *compilers_copy(void *restrict to, const void *restrict from, size_t len) __asm__("memcpy");
 void *compilers_set(void *to, int byte, size_t len) __asm__("memset");

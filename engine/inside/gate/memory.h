@@ -15,6 +15,14 @@ extern uint64_t own_taken;	/* the monitor reads it: outside/attach/detach.c */
 long own_map(uint64_t len);
 /* The same, shared with children. */
 long own_share(uint64_t len);
+/*
+ * Of what is written when a process comes to lead, while clients wait.  An image has all pages in
+ * common with its process, and of each that is written the kernel makes a copy.
+ */
+#define LEADS	__attribute__((section(".bss.leads")))
+/* The pages are there, and this process's alone. */
+void pages_own(const void *from, uint64_t len);
+void leads_own(void);
 void bytes_copy(void *to, const void *from, size_t len);
 void bytes_zero(void *to, size_t len);
 

@@ -11,20 +11,22 @@
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/inside/gate/above.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/locks/lock_gate.h"
 
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
-void *role_handlers[TIER_COUNT][SLOT_CALLS];
-void *way_handlers[TIER_COUNT][SLOT_CALLS];	/* behind the note of when it came (gate.S) */
+LEADS void *role_handlers[TIER_COUNT][SLOT_CALLS];
+/* Behind the note of when it came (gate.S). */
+LEADS void *way_handlers[TIER_COUNT][SLOT_CALLS];
 static bool lasting[SLOT_CALLS];
-static uint8_t ways[SLOT_CALLS];	/* enum way: those that each takes, unless it is hushed */
-static bool hushable[SLOT_CALLS], hushed;
-uint8_t quiet_on;
+LEADS static uint8_t ways[SLOT_CALLS];	/* enum way: those that each takes, unless it is hushed */
+LEADS static bool hushable[SLOT_CALLS], hushed;
+LEADS uint8_t quiet_on;
 struct row_calls row_calls;
-row_told **told_calls;
+LEADS row_told **told_calls;
 told_clock *told_clocks[3];
 struct above above;
 
@@ -149,7 +151,7 @@ void ways_untold(void)
 			way_set(slot, WAY_LONG);
 }
 
-uint32_t tell_off;
+LEADS uint32_t tell_off;
 
 void tell_begin(void)
 {

@@ -18,7 +18,7 @@
 #include "engine/inside/signal/ucontext.h"
 
 uint64_t lead_seq_now;
-uint8_t locks_on, locks_led;
+LEADS uint8_t locks_on, locks_led;
 
 uint64_t lead_seq(void)
 {

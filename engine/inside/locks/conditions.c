@@ -21,6 +21,7 @@
 
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/locks/lock_gate.h"
@@ -101,7 +102,7 @@ long lock_wait_end(struct thread *t, struct lock_call *c)
 	return 0;
 }
 
-bool conditions_open;
+LEADS bool conditions_open;
 
 void conditions_lead(struct thread *t)
 {

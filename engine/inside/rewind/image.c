@@ -20,6 +20,7 @@
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/above.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
@@ -193,6 +194,7 @@ bool image_take(struct thread *t, uint32_t image)
 	shared_drop();
 	if (request_ask(t, REQ_IMAGE, IMAGE_MADE, pid > 0 ? (uint64_t)pid : 0, image) && pid > 0)
 		OWN2(__NR_kill, pid, SIGKILL);
+	leads_own();
 	return true;
 }
 

@@ -51,7 +51,7 @@
 
 enum demoted { DEMOTED_NOT, DEMOTED_BUSY, DEMOTED_DONE };
 
-static uint32_t demoted;	/* enum demoted: this process has given its descriptors up */
+LEADS static uint32_t demoted;	/* enum demoted: this process has given its descriptors up */
 
 /*
  * A thread that still followed what was led before is told what all the others are told.

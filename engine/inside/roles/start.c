@@ -95,7 +95,7 @@ static void stream_begin(struct thread *t)
 	ways_baton();
 	t->following = boot.role == ROLE_FOLLOWER;
 	if (t->following) {
-		room_make(t);
+		room_ready(t);
 		take_wire(t);
 		follow_begin(t);
 	} else {

@@ -39,7 +39,7 @@ _Static_assert(!(CHILDREN & (CHILDREN - 1)) && CHILDREN >= ROWS_PAGES, "ROWS_OF"
 static struct rows children = ROWS_OF(struct child, CHILDREN);
 static struct rows unreaped = ROWS_OF(int32_t, CHILDREN);	/* pids; 0: free */
 
-static bool moved;	/* children are none of ours to the kernel: an image has gone on */
+LEADS static bool moved;	/* children are none of ours to the kernel: an image has gone on */
 static int32_t parent;	/* nor is this one its parent's; 0: it is */
 
 static struct child *child_at(uint32_t i)

@@ -54,7 +54,7 @@ static struct early {
 	uint32_t rows;		/* ever taken, since the process began to follow */
 	struct early_row *chunk[CHUNKS];
 } twins, own;
-static uint32_t children, lost, waited;
+LEADS static uint32_t children, lost, waited;
 
 /* The version leads, whatever its threads still have to read. */
 bool early_may_come(void)

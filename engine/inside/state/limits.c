@@ -14,6 +14,7 @@
 
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/state/limits.h"
 
 #define ROOM	1024u	/* for what a follower opens for itself */
@@ -21,7 +22,7 @@
 /* The process's; a child of fork has a copy. */
 static struct limit kept;
 static uint32_t is_kept;
-static struct limit was;	/* before it was lifted; of the thread that takes */
+LEADS static struct limit was;	/* before it was lifted; of the thread that takes */
 
 static uint64_t lower(uint64_t a, uint64_t b)
 {

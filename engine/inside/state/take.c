@@ -84,7 +84,7 @@ _Static_assert(!(TABLE_LAST & (TABLE_LAST - 1)) && !(TABLE_FIRST & (TABLE_FIRST 
 /* The epoll instances among what was taken, for a while. */
 static struct rows epolls = ROWS_OF(int32_t, EPOLLS);
 /* What is done when the monitor has answered; of the thread that receives, on its stack. */
-static struct later {
+LEADS static struct later {
 	uint32_t watches, pidfds;
 	struct taken_watch watch[TAKEN_WATCHES];
 	struct taken_descriptor pidfd[TAKEN_WATCHES];
@@ -401,6 +401,20 @@ void room_make(struct thread *t)
 	(void)t;
 	table_grow(table_room > TABLE_FIRST ? table_room : TABLE_FIRST);
 	rows_ready(&epolls);
+}
+
+/* Of its first process's memory, too: what it will write then, and where it will tell. */
+void room_ready(struct thread *t)
+{
+	struct section *own = streams_section(&streams, streams.self);
+
+	MUST(t->following && t->lane < LANES);
+	room_make(t);
+	leads_own();
+	pages_own(epolls.page[0], 1);
+	pages_own(&own->faulted[t->lane], 1);
+	pages_own(&own->lane[t->lane], 1);
+	pages_own(own->chunk_owner, 1);
 }
 
 void room_fork(struct thread *t)

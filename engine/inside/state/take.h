@@ -8,7 +8,8 @@
 /* What modules.def says of it; to tell the monitor that this process leads. */
 void take_descriptors(struct thread *t);
 void took_note(struct thread *t);
-/* A follower's process begins; a descriptor has been given to its leader's. */
+/* A follower's process begins, or one follows; a descriptor has been given to its leader's. */
+void room_ready(struct thread *t);
 void room_make(struct thread *t);
 /* A follower's program begins: the pair by which it may be sent what it takes (wire.h). */
 void take_wire(struct thread *t);

@@ -77,7 +77,7 @@ static int64_t left(int64_t value, int64_t interval, uint64_t since, bool has_co
 
 /* --- setitimer and alarm -------------------------------------------------------------- */
 
-static struct {
+LEADS static struct {
 	struct __kernel_old_itimerval value;
 	uint64_t since;
 	bool has_come;

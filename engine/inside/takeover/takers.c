@@ -30,7 +30,7 @@ static struct taker {
 	int32_t pid;
 	uint32_t state;		/* enum taking; futex */
 } takers[TAKERS];
-static uint32_t takers_high;	/* rows below have been used */
+LEADS static uint32_t takers_high;	/* rows below have been used */
 
 /* A child that has been given the memory of its parent, and nothing else. */
 bool take_is_guest(const struct thread *t)

@@ -11,13 +11,14 @@
 
 #include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/takeover/takers.h"
 #include "engine/inside/takeover/wire.h"
 
-static struct {
+LEADS static struct {
 	int32_t pid;		/* whose it is; 0: there is none */
 	int32_t fd;
 } wire;

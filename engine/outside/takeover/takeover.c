@@ -13,6 +13,7 @@
  * next one takes from whoever still holds the descriptors, see take.c.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +30,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/report/report.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/rewind/rewind.h"
@@ -214,10 +216,12 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 
 void takeover_own(void *at, size_t size)
 {
-	volatile char *page = at;
+	volatile char *first = at, *last = first + size - 1;
 
-	for (size_t i = 0; i < size; i += PAGE)
-		page[i] = page[i];
+	MUST(size);
+	for (volatile char *c = first; c < last; c += PAGE)
+		*c = *c;
+	*last = *last;		/* its page may be one more */
 }
 
 /* Where its stream will begin: its memory is there, and ours to see. */
@@ -236,9 +240,13 @@ static void follower_ready(struct monitor *m, unsigned version)
 void takeover_ready(struct monitor *m)
 {
 	takeover_own(&m->move, sizeof(m->move));
+	takeover_own(&m->leader, sizeof(m->leader));
 	takers_room(&m->move);	/* an allocator may tidy up first, which takes 50 us */
-	for (unsigned i = 0; i < m->versions; i++)
-		takeover_own(m->version[i].why, sizeof(m->version[i].why));
+	for (unsigned i = 0; i < m->versions; i++) {
+		takeover_own(&m->version[i], offsetof(struct version, execs));
+		takeover_own(&m->version[i].rewind, 1);
+	}
+	signal_word(0);		/* the page of its word */
 	fetch_ready();
 	ahead_ready();
 	asker_ready();
