@@ -462,12 +462,12 @@ int64_t crashed_serve(struct version *v, const struct request *r)
 		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
 	if (v->index != m->leader)
 		return v->parked ? 0 : follower_crashed(v, r);
-	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
-		 signal_word(r->args[0]), r->args[1]);
 	if (m->options->failover == FAILOVER_OFF)
 		return 0;
 	if (!takeover_any(m) && followers_any(m))
 		ahead_begin(r);
+	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
+		 signal_word(r->args[0]), r->args[1]);
 	return leader_ends(v, r, cause);
 }
 

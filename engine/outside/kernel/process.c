@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -231,11 +232,42 @@ uint32_t process_table(pid_t pid)
 	return thread_status(pid, pid, &s) ? s.table : 0;
 }
 
+/* linux/pidfd.h has them from Linux 6.15 on. */
+#define INFO_IDS	2u
+#define INFO_ASK	0xc040ff0bul
+
+struct pidfd_asked {
+	uint64_t mask, cgroup;
+	uint32_t pid[3], id[4][2];	/* each of a user and of a group */
+	int32_t exit_code;
+};
+
+_Static_assert(sizeof(struct pidfd_asked) == 64, "the size is in the number of the call");
+
+/* As the kernel has it since 6.13, for a tenth of what the text costs. */
+static bool ids_ask(pid_t pid, unsigned uid[4], unsigned gid[4])
+{
+	struct pidfd_asked asked = { .mask = INFO_IDS };
+	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool told = handle >= 0 && !ioctl(handle, INFO_ASK, &asked) && asked.mask & INFO_IDS;
+
+	if (handle >= 0)
+		close(handle);
+	for (int i = 0; told && i < 4; i++) {
+		uid[i] = asked.id[i][0];
+		gid[i] = asked.id[i][1];
+	}
+	return told;
+}
+
 bool process_ids(pid_t pid, unsigned uid[4], unsigned gid[4])
 {
 	char text[STATUS_TEXT];
-	const char *at = status_read(pid, "\nUid:", text);
+	const char *at;
 
+	if (ids_ask(pid, uid, gid))
+		return true;
+	at = status_read(pid, "\nUid:", text);
 	return at && sscanf(at, "%u%u%u%u\nGid:%u%u%u%u", uid, uid + 1, uid + 2, uid + 3,
 			    gid, gid + 1, gid + 2, gid + 3) == 8;
 }

@@ -57,7 +57,7 @@ static void row_look(struct ahead *a, int pidfd, dev_t pidfds, int number)
 		row->kind = is_epoll(row->fd, pidfd) ? STATE_epoll : kind_of(row->fd);
 	} else {
 		row->ino = st.st_ino;
-		row->locks = locks_lockable(&st) && locks_may(a->pid, number);
+		row->locks = locks_lockable(&st) && locks_may(a->pid, number, row->fd, &st);
 	}
 	a->n++;
 }

@@ -33,7 +33,7 @@
  */
 static struct fetch {
 	struct taking k;
-	int pidfd, info;	/* of pidfds alone it is opened when one comes; or -1 */
+	int pidfd, info;	/* opened when one is needed; or -1 */
 	dev_t pidfds;		/* the file system of pidfds; 0: they have none of their own */
 	struct standing_fds known;
 	uint32_t next;		/* number of `known`, where it knows all */
@@ -113,8 +113,17 @@ static bool closes_on_exec(const struct fetch *f, int number)
 	return f->known.word[number / 64].cloexec >> number % 64 & 1;
 }
 
+static int twin_handle(struct fetch *f)
+{
+	if (f->pidfd < 0) {
+		f->pidfd = (int)syscall(SYS_pidfd_open, f->k.twin, 0);
+		f->pidfds = pidfds_of(f->pidfd);
+	}
+	return f->pidfd;
+}
+
 /* The twin's, or what has been looked up of it; its fd -1: errno says why. */
-static struct ahead_row descriptor_look(const struct fetch *f, int number)
+static struct ahead_row descriptor_look(struct fetch *f, int number)
 {
 	struct ahead_row is;
 	struct stat st = { 0 };
@@ -122,7 +131,7 @@ static struct ahead_row descriptor_look(const struct fetch *f, int number)
 	if (ahead_descriptor(f->k.twin, number, &is))
 		return is;
 	is = (struct ahead_row){ .number = number, .kind = STATE_plain,
-				 .fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0) };
+				 .fd = (int)syscall(SYS_pidfd_getfd, twin_handle(f), number, 0) };
 	if (is.fd < 0)
 		return is;
 	if (!descriptor_plain(is.fd, f->pidfds, &st))
@@ -305,10 +314,8 @@ struct taking *fetch_begin(struct monitor *m, pid_t twin)
 	MUST(twin > 0);
 	fetch_drop();
 	f->k.twin = twin;
-	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
-	f->pidfds = pidfds_of(f->pidfd);
-	f->info = -1;
-	f->n = !list_open(m, f) || f->pidfd < 0 ? -ESRCH : 0;
+	f->pidfd = f->info = -1;
+	f->n = list_open(m, f) ? 0 : -ESRCH;
 	if (f->list)
 		f->info = folder_open(twin, "fdinfo");
 	if (f->list && f->info < 0)

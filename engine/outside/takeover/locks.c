@@ -154,13 +154,26 @@ static int batch_send(struct taking *k, struct taken_message *message)
 	return result;
 }
 
+/*
+ * Anybody has one on what our copy is of too.  Of a device (/dev/null, a terminal) no file system
+ * is asked.
+ */
+static bool device_may(int ours)
+{
+	struct flock any = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(ours, F_GETLK, &any) < 0 || any.l_type != F_UNLCK;
+}
+
 /* Of most files fdinfo is short, and says nothing: clients wait. */
-bool locks_may(pid_t pid, int number)
+bool locks_may(pid_t pid, int number, int ours, const struct stat *st)
 {
 	char path[64], text[256];
 	ssize_t n;
 	int fd;
 
+	if (S_ISCHR(st->st_mode) && !device_may(ours))
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? (ssize_t)sizeof(text) : read(fd, text, sizeof(text));

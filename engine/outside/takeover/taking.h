@@ -96,7 +96,7 @@ void locks_forget(void);
 void locks_meet(int fd, uint64_t ino);
 /* Whether there may be any on what a process has open. */
 bool locks_lockable(const struct stat *st);
-bool locks_may(pid_t pid, int number);
+bool locks_may(pid_t pid, int number, int ours, const struct stat *st);
 /* The record locks of the twin, by what was met. */
 int locks_send(struct monitor *m, struct taking *k);
 
