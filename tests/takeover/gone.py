@@ -14,7 +14,7 @@ import sys
 import time
 
 from load import Wrong
-from session import ROOT, Session, free_port, listens
+from session import ROOT, Session, free_port, is_locked, listens
 
 
 def build(name, *defines):
@@ -37,16 +37,8 @@ def ask(client, line):
 
 def held(path):
     """What of the file is locked by another process: bytes, and whether to read them, too."""
-    found = []
-    with open(path, "r+") as file:
-        for byte in range(0, 20):
-            for how in fcntl.LOCK_EX, fcntl.LOCK_SH:
-                try:
-                    fcntl.lockf(file, how | fcntl.LOCK_NB, 1, byte)
-                    fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)
-                except OSError:
-                    found.append((byte, how == fcntl.LOCK_EX))
-    return found
+    return [(byte, how == fcntl.F_WRLCK) for byte in range(0, 20)
+            for how in (fcntl.F_WRLCK, fcntl.F_RDLCK) if is_locked(path, byte, 1, how)]
 
 
 def locks(folder):

@@ -2,12 +2,14 @@
 
 Environment, as tests/run sets it: MVE, MVE_SESSION, XDG_RUNTIME_DIR.
 """
+import fcntl
 import glob
 import json
 import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -76,6 +78,15 @@ def listens(port):
         return True
     except OSError:
         return False
+
+
+def is_locked(path, start=0, length=0, how=fcntl.F_WRLCK):
+    """Asked only: who had the lock for a moment would be in the successor's way."""
+    flock = "hhqqi4x"
+    with open(path, "r+") as file:
+        got = fcntl.fcntl(file, fcntl.F_GETLK,
+                          struct.pack(flock, how, os.SEEK_SET, start, length, 0))
+    return struct.unpack(flock, got)[0] != fcntl.F_UNLCK
 
 
 def says(peer, word):

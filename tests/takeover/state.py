@@ -3,7 +3,6 @@
 directory, umask, masks, handlers, timers, record locks; as the program sees it and
 as the kernel has it in /proc.  Promoted and back, and after a crash; as root and as
 a server that has given root up."""
-import fcntl
 import os
 import re
 import signal
@@ -13,7 +12,7 @@ import sys
 import time
 
 from load import Wrong
-from session import ROOT, Session, free_port
+from session import ROOT, Session, free_port, is_locked
 
 SAME = ("Name", "Umask", "Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp", "CapInh", "CapPrm",
         "CapEff", "CapBnd", "CapAmb", "SigBlk", "SigIgn", "SigCgt", "Threads", "Cpus_allowed")
@@ -66,15 +65,7 @@ def kernel(pid):
 
 def locked(folder):
     """Which bytes of the file another process may not lock: ours."""
-    found = []
-    with open(folder + "/lock", "r+") as file:
-        for byte in range(0, 40):
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-                fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)
-            except OSError:
-                found.append(byte)
-    return found
+    return [byte for byte in range(0, 40) if is_locked(folder + "/lock", byte, 1)]
 
 
 LOCKED = [*range(10, 15), *range(20, 30)]

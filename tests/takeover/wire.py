@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 """wire.py CASE...: the leader crashes, and its successor is sent what it takes before it asks.
 
-    alone     one process, one follower: its connection, directory, record lock and descriptors
+    alone     one process, one follower: its connection, directory, record locks and descriptors
     many      the same, with more descriptors than the least table of the kernel's
     forked    there are two processes: they are asked for; a follower's child has no wire
     others    there are two followers: the first one is asked
     broken    nobody reads its wire: it is asked
 """
 import ctypes
-import fcntl
 import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 
 from load import Wrong
-from session import ROOT, Session, free_port, says
+from session import ROOT, Session, free_port, is_locked, says
 
 SYS_PIDFD_GETFD = 438
 OURS = 512          # and above: no server's that has opened less
@@ -45,13 +45,13 @@ def wire_break(pid):
     os.close(process)
 
 
-def is_locked(path):
-    with open(path, "r+") as f:
-        try:
-            fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
+def device(path):
+    """Files to lock: a device is asked in a way of its own; a user cannot make one."""
+    try:
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        return [path]
+    except PermissionError:
+        return []
 
 
 def ask(peer, word, expected="ok"):
@@ -69,11 +69,12 @@ def run(followers, more, unasked, breaks=False):
     session = Session("wire", followers, (), [out, str(port), "fragile"],
                       f"{out} {port} sound", port)
     try:
-        folder, lock = session.folder + "/there", session.folder + "/lock"
+        folder = session.folder + "/there"
         os.mkdir(folder)
+        locks = [session.folder + "/lock", *device(session.folder + "/null")]
         with socket.create_connection(("127.0.0.1", port), 60) as client:
             peer = client.makefile("rw")
-            for word in (f"lock {lock}", f"chdir {folder}", *more):
+            for word in (*(f"lock {path}" for path in locks), f"chdir {folder}", *more):
                 ask(peer, word)
             session.wait_for(lambda: len(session.following()) == followers and
                              not any(v["lag_cells"] for v in session.versions()), "all is read")
@@ -93,7 +94,7 @@ def run(followers, more, unasked, breaks=False):
             has = numbers(leader["pid"])
             if leader["name"] == "v0" or has != had:
                 raise Wrong(f"{leader['name']} leads, and has {has ^ had} or lacks it")
-            session.wait_for(lambda: is_locked(lock), "the lock is held again")
+            session.wait_for(lambda: all(map(is_locked, locks)), "the locks are held again")
         if bool(re.search(r" [0-9]+ descriptors sent .*, unasked", session.log())) != unasked:
             raise Wrong("it was sent " + ("when it had asked" if unasked else "unasked"))
         for pid in children(leader["pid"]):
