@@ -88,6 +88,7 @@ class MariaDB(Server):
     needs, shape = ("mariadbd", "mariadb-install-db"), "C++; a thread for each connection"
     client, daemon, connections = clients.Sql, False, 8
     begin_s = 60
+    plant = b"\x04\0\0\x01\0\0\0\0", b"Bad handshake"     # its first packet, without what it wants
 
     def prepare(self):
         run("mariadb-install-db", "--no-defaults", f"--datadir={self.folder}/data", "--user=root",

@@ -374,6 +374,8 @@ def planted(session, load, within):
     took = time.monotonic() - since
     done = subprocess.run([MVE, "report", session.name, "--json"], capture_output=True,
                               timeout=20 * AT["patience"])
+    if done.returncode:
+        raise Wrong(f"planted in {places} places, lost after {took:.1f} s, and no report")
     report = json.loads(done.stdout)
     words = (f"planted in {places} places, reported after {took:.1f} s, tried {report['tried']} "
              "times")
