@@ -236,7 +236,6 @@ struct thread {
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
 	uint64_t deferred_cpu;	/* how long the thread had run when it began to wait */
-	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	uint8_t ticking;	/* a follower's: it works on what the clock said at tick_at */

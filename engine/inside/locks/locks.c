@@ -323,7 +323,7 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 
 	order_tick_over(t);
 	if (caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN || e->flags & EVENT_TICK ||
-	    !turn_is_here(&lock_buckets[bucket], e->arg[1]) || !order_is_clear(t, e->seq) ||
+	    !turn_is_here(&lock_buckets[bucket], e->arg[1]) || order_is_before_fork(e->seq) ||
 	    !lock_is_same(t, c, e))
 		return ASK_SLOW;
 	return lock_answer(t, c, e);

@@ -1,9 +1,11 @@
 /*
  * Order across the threads of a follower.  Locks are taken in the leader's order
- * (locks.c); what threads tell each other without them, through a pipe or a plain
- * variable, is kept in order by the events' sequence numbers: no thread goes on
- * with an event while another has yet to take one that is far older.  How far is
- * the slack: wide enough that threads need not take turns at each event.
+ * (locks.c), and what threads give each other by calls has edges (edges.c).  What is
+ * here goes by the events' sequence numbers.
+ *
+ * A thread that has slept for a time finds what the others did meanwhile.  A follower's
+ * does not sleep, so it goes on when they have done what was told before: else one that
+ * looks after something now and then would be ahead of those by as much as it slept.
  *
  * A fork is a point that no thread may be on the wrong side of, since the child
  * has a copy of all memory: the sequence number's top bits count the forks of the
@@ -19,6 +21,7 @@
  * to nothing there are no more of them.
  */
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/futex.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
@@ -35,13 +38,13 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/lanes/rest.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/rewind/stand.h"
 
-#define SLACK_EVENTS	64
 #define LOOKS_MAX	512	/* of them in a lane that has ended */
 #define SEQ_FIRST	1	/* behind whatever is told */
 #define SPINS		50
@@ -102,9 +105,9 @@ static uint64_t next_of(const struct thread *o)
 	return next_among(o, false);
 }
 
-bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack)
+bool order_is_behind(uint64_t seq, uint64_t than)
 {
-	return seq && (seq & ORDER_MASK) + slack < (than & ORDER_MASK);
+	return seq && (seq & ORDER_MASK) < (than & ORDER_MASK);
 }
 
 /* The process has forked between the two events. */
@@ -155,37 +158,35 @@ static bool comes_over(const struct thread *o, uint32_t source)
 		l->life == o->reader.cursor->life);
 }
 
-/* Without a slack it is to be known for sure. */
-static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq,
-			 uint64_t slack)
+static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq)
 {
 	uint64_t next;
 
 	if (o == t || o->pid != t->pid || !o->following)
 		return false;
 	if (is_newborn(o))
-		return !slack;
+		return true;
 	if (!o->has_lane)
 		return false;
 	if (o->reader.cursor->source != t->reader.cursor->source)
-		return !slack && comes_over(o, t->reader.cursor->source);
-	if (!slack && gives_before(o, seq))
+		return comes_over(o, t->reader.cursor->source);
+	if (gives_before(o, seq))
 		return true;
 	next = next_of(o);
 	/*
 	 * A call that was numbered before it was made may have come to its end behind a fork
 	 * that is to come: its thread stands there until then.
 	 */
-	return order_is_behind(next, seq, slack) && !(fork_between(seq, next) &&
-						 CONSUME(thread_waits, &o->waits));
+	return order_is_behind(next, seq) && !(fork_between(seq, next) &&
+					       CONSUME(thread_waits, &o->waits));
 }
 
-static const struct thread *others_behind(const struct thread *t, uint64_t seq, uint64_t slack)
+const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq, slack))
+		if (is_behind_of(o, t, seq))
 			return o;
 	return NULL;
 }
@@ -387,7 +388,7 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wai
 	return !wait_given_up(kind) && wait_while(t, seq, what, kind, wait_limit(kind));
 }
 
-static bool is_before_fork(uint64_t seq)
+bool order_is_before_fork(uint64_t seq)
 {
 	return seq >> ORDER_BITS != CONSUME(forks, &lead_seq_now) >> ORDER_BITS;
 }
@@ -412,12 +413,7 @@ static const struct thread *furthest_behind(const struct thread *t)
 
 static const struct thread *before_fork(const struct thread *t, uint64_t seq)
 {
-	return is_before_fork(seq) ? furthest_behind(t) : NULL;
-}
-
-static const struct thread *far_ahead(const struct thread *t, uint64_t seq)
-{
-	return others_behind(t, seq, SLACK_EVENTS);
+	return order_is_before_fork(seq) ? furthest_behind(t) : NULL;
 }
 
 /* Threads that still work on what they took: the copy would hold half of it. */
@@ -499,35 +495,6 @@ bool order_others_able(struct thread *t)
 	return false;
 }
 
-/*
- * Before the thread takes an event.  Others stand for one that has read a new second, until it
- * comes to a call that is no clock's: it does not wait for them.
- */
-void order_wait(struct thread *t, uint64_t seq)
-{
-	uint32_t i = 0;
-
-	if (t->ticking || in_turns())
-		return;
-	if (!seq || wait_given_up(WAIT_far) || (seq & ORDER_MASK) < t->ordered)
-		return;
-	/* Looked at once for as many events as the slack has. */
-	t->ordered = (seq & ORDER_MASK) + SLACK_EVENTS;
-	if (block_next(&i) == t && (i++, !block_next(&i)))
-		return;		/* it is alone */
-	order_wait_while(t, seq, far_ahead, WAIT_far);
-}
-
-bool order_is_clear(const struct thread *t, uint64_t seq)
-{
-	return (seq & ORDER_MASK) < t->ordered && !is_before_fork(seq);
-}
-
-const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq)
-{
-	return others_behind(t, seq, 0);
-}
-
 /* One that sleeps until another wakes it may never ask for what it was told. */
 bool order_is_awake(const struct thread *o)
 {
@@ -540,7 +507,7 @@ const struct thread *order_awake_behind(const struct thread *t, uint64_t seq)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq, 0) && order_is_awake(o))
+		if (is_behind_of(o, t, seq) && order_is_awake(o))
 			return o;
 	return NULL;
 }
@@ -568,7 +535,7 @@ static const struct thread *before_fork_awake(const struct thread *t, uint64_t s
 {
 	const struct thread *o;
 
-	if (!is_before_fork(seq))
+	if (!order_is_before_fork(seq))
 		return NULL;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && o->pid == t->pid && o->following && o->has_lane && may_fork(o, seq))
@@ -579,31 +546,42 @@ static const struct thread *before_fork_awake(const struct thread *t, uint64_t s
 /* An event of another epoch than ours: a fork is to come first. */
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
-	if (!is_before_fork(seq) || !seq || wait_given_up(WAIT_forked))
+	if (!order_is_before_fork(seq) || !seq || wait_given_up(WAIT_forked))
 		return;
 	/* Who forks may stand for this one's clock: in the leader it did not any more. */
 	order_tick_over(t);
 	order_wait_for_awake(t, seq, before_fork, before_fork_awake, WAIT_forked);
 }
 
-/*
- * Before a descriptor is given out whose number another thread has closed, and before a fork.
- * To go on too early is to work on, or to copy, what the other is about to change: patience
- * is worth it.
- */
-void order_wait_all_told(struct thread *t, uint64_t seq)
+static void all_told(struct thread *t, uint64_t seq, enum wait_kind kind)
 {
 	bool met;
 
-	if (!seq || wait_given_up(WAIT_told) || !order_is_thread_behind(t, seq))
+	if (!seq || wait_given_up(kind) || !order_is_thread_behind(t, seq))
 		return;
 	/* The event is not taken yet. */
 	PUBLISH(thread_waits, &t->waits, 1);
-	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
-				   WAIT_told);
+	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind, kind);
 	order_works(t);
 	if (!met)
 		request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, seq & ORDER_MASK, 0);
+}
+
+/*
+ * Before a descriptor is given out whose number another thread has closed, a signal's handler, and
+ * a fork.  To go on too early is to work on, or to copy, what the other is about to change:
+ * patience is worth it.
+ */
+void order_wait_all_told(struct thread *t, uint64_t seq)
+{
+	all_told(t, seq, WAIT_told);
+}
+
+/* A call that lasts is over, and if nothing came, by its time. */
+void order_wait_slept(struct thread *t, const struct event *e)
+{
+	if ((!e->result || e->result == -EAGAIN) && !in_turns() && rest_is(e->call, t->frame.arg))
+		all_told(t, e->seq, WAIT_slept);
 }
 
 /*

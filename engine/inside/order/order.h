@@ -18,10 +18,11 @@ void order_forked(void);
 void order_fork(struct thread *t);
 /* The thread has no event: others that wait for what it does may go on. */
 void order_rests(void);
-void order_wait(struct thread *t, uint64_t seq);
 void order_wait_fork(struct thread *t, uint64_t seq);
-/* Neither would wait. */
-bool order_is_clear(const struct thread *t, uint64_t seq);
+/* It would wait: a fork is to come first. */
+bool order_is_before_fork(uint64_t seq);
+/* The event is a call that its thread makes: where a time is over, all is done that was before. */
+void order_wait_slept(struct thread *t, const struct event *e);
 /* The thread has come to an event, or taken one: others may wait for that. */
 void order_step(const struct thread *t);
 void order_wait_all(struct thread *t, uint64_t seq);
@@ -36,7 +37,7 @@ bool order_only_looks(const struct thread *o);
 /* All threads of the process have read the thread's stream to its end. */
 void order_wait_ended(struct thread *t);
 
-bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack);
+bool order_is_behind(uint64_t seq, uint64_t than);
 bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind);
 /* Whether a stream goes on, sooner or later, in another. */
 bool order_leads_to(uint32_t source, uint32_t to);

@@ -39,7 +39,7 @@ static bool tick_to_come(const struct thread *o, uint64_t seq)
 	if (r.pos != CONSUME_AGAIN(cursor_at, &r.cursor->at))
 		return true;	/* what it has answered is of another place */
 	e = reader_look(&r);
-	for (uint32_t i = 0; e && i < AHEAD_EVENTS && order_is_behind(e->seq, seq, 0); i++) {
+	for (uint32_t i = 0; e && i < AHEAD_EVENTS && order_is_behind(e->seq, seq); i++) {
 		if (e->flags & EVENT_CLOCK && !(done >> i & 1))
 			return true;
 		e = reader_next(&r);

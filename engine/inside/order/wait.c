@@ -239,7 +239,6 @@ static void others_first(struct thread *t, const struct event *e)
 		hold_give(t);
 	order_wait_fork(t, e->seq);
 	order_step(t);
-	order_wait(t, e->seq);
 	if (e->flags & EVENT_TICK)
 		order_tick(t, e);
 	again_meet(t, e->seq);

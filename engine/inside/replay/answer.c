@@ -268,6 +268,7 @@ long answer_call(struct thread *t, struct walk *w, const struct event *e, long n
 	uint8_t flags;
 
 	edge_meet(t, e);
+	order_wait_slept(t, e);
 	follow_note_first(t, w, result);
 	if (comes_after(w->desc, e))
 		order_wait_all_told(t, e->seq);

@@ -59,7 +59,6 @@ LEADS static uint32_t demoted;	/* enum demoted: this process has given its descr
  */
 static void thread_demote(struct thread *t)
 {
-	t->ordered = 0;
 	apart_forget(t);
 	if (t->has_lane) {
 		MUST(t->lane < LANES);

@@ -72,10 +72,8 @@ void stream_ended(struct thread *t)
 	uint32_t source = t->reader.cursor->source, next = next_of(t, source);
 
 	MUST(t->following && source < VERSIONS);
-	if (next == streams.self && !(is_stateless() && source == ROW_START)) {
+	if (next == streams.self && !(is_stateless() && source == ROW_START))
 		promoted(t);
-	} else if (goes_over(t, source, next)) {
-		t->ordered = 0;
+	else if (goes_over(t, source, next))
 		apart_forget(t);
-	}
 }
