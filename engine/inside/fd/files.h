@@ -51,7 +51,7 @@ void files_each(void (*on)(long fd, struct file *row, void *what), void *what);
 
 /* How a call opens a file: O_RDONLY and the like. */
 uint64_t files_flags(const struct call_desc *d, const uint64_t *args);
-void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd);
+void files_opened(const struct call_desc *d, const uint64_t *args, long fd);
 /* It was opened by a path. */
 bool file_known(long fd);
 /* A connection has come. */

@@ -37,35 +37,9 @@ static bool path_copy(char *to, uint64_t from, int size)
 	return false;
 }
 
-/* --- numbers that are used again ----------------------------------------------------- */
-
-/*
- * A number that the leader was given was free: if it is not so here, another thread
- * has yet to close it, and before that there may be much that it does for the old
- * one.  What is closed in a way that is not seen here costs a wait or two.
- */
-#define GIVE_UP		8
+/* --- numbers that are left ---------------------------------------------------------- */
 
 static bool some_left;
-static uint32_t never_closed;
-
-static bool is_alone(const struct thread *t)
-{
-	uint32_t i = 0;
-
-	return block_next(&i) == t && (i++, !block_next(&i));
-}
-
-static void number_take(const struct thread *t, long fd)
-{
-	struct patience p = PATIENCE(WAIT_number);
-
-	if (!is_alone(t) && never_closed < GIVE_UP)
-		while (fd_is(fd, FD_OPEN) && patience_step(&p))
-			;
-	never_closed += patience_end(&p);
-	fd_set_mark(fd, FD_OPEN, true);
-}
 
 /*
  * A follower that came late was told of the first connections, and of their ends no
@@ -120,13 +94,12 @@ static void path_let(const struct file *f)
 }
 
 /* A call has given the program a descriptor. */
-void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd)
+void files_opened(const struct call_desc *d, const uint64_t *args, long fd)
 {
 	uint64_t flags;
 	struct file *f;
 	bool at_dir;
 
-	number_take(t, fd);
 	if (!call_has(d, TRAIT_OPENS)) {
 		file_forget(fd);
 		return;
@@ -222,7 +195,6 @@ static void file_learn(int folder, const char *name)
 
 	if (fd < 0 || fd == folder)
 		return;
-	fd_set_mark(fd, FD_OPEN, true);
 	f = file_row_make(fd);
 	if (!f)
 		return;
@@ -245,11 +217,9 @@ void files_learn(struct thread *t)
 	long n;
 
 	(void)t;
-	for (int64_t fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
+	for (int64_t fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1))
 		if (file_known(fd))
 			file_forget(fd);
-		fd_set_mark(fd, FD_OPEN, false);
-	}
 	while (folder >= 0 && (n = OWN3(__NR_getdents64, folder, list, sizeof(list))) > 0)
 		for (long at = 0; at < n; at += ((const struct entry *)(list + at))->size)
 			file_learn(folder, ((const struct entry *)(list + at))->name);

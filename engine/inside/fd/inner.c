@@ -82,7 +82,8 @@ void inner_made(const struct walk *w)
 
 /* --- of before ------------------------------------------------------------------------- */
 
-#define PIPES		512	/* told apart by that of their inodes */
+/* Told apart by that of their inodes. */
+#define PIPES		((OBJECT_CLOCKS - OBJECT_FIRST) / 2)
 #define SOL_SOCKET_	1
 #define SO_PEERCRED_	17
 

@@ -40,21 +40,6 @@ bool numbers_copied(const struct walk *w)
 	       w->result != (int32_t)w->args[0];
 }
 
-static bool is_message(const struct arg_desc *a)
-{
-	return a->kind == KIND_MEM && a->dir & DIR_OUT &&
-	       (a->what == LAYOUT_msghdr || a->what == LAYOUT_mmsghdr);
-}
-
-bool numbers_may_be_given(const struct call_desc *d)
-{
-	for (unsigned i = 0; i < d->nargs; i++)
-		if (is_message(&d->args[i]) || (d->args[i].kind == KIND_MEM &&
-						d->args[i].what == LAYOUT_fdpair))
-			return true;
-	return d->result == KIND_FD;
-}
-
 static void array_given(uint64_t at, uint64_t n, void (*on)(void *what, int32_t fd), void *what)
 {
 	int32_t fd;
@@ -99,7 +84,7 @@ void numbers_given(const struct walk *w, void (*on)(void *what, int32_t fd), voi
 	for (unsigned i = 0; i < d->nargs; i++) {
 		if (d->args[i].kind == KIND_MEM && d->args[i].what == LAYOUT_fdpair)
 			array_given(w->args[i], 2, on, what);
-		for (int64_t k = 0; is_message(&d->args[i]) && k < MESSAGES_MOST &&
+		for (int64_t k = 0; arg_is_message(&d->args[i]) && k < MESSAGES_MOST &&
 				    k < (d->args[i].what == LAYOUT_msghdr ? 1 : w->result); k++)
 			message_given(w->args[i] + (uint64_t)k * MESSAGES_STRIDE, on, what);
 	}

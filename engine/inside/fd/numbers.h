@@ -8,8 +8,10 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
-/* Calls of such a row may give some up. */
-#define TRAITS_GONE	(TRAIT_CLOSES | TRAIT_CLOSES_RANGE | TRAIT_REPLACES)
+/* Calls of such a row may give some up, to whoever asks for one. */
+#define TRAITS_FREE	(TRAIT_CLOSES | TRAIT_CLOSES_RANGE)
+/* The same, or to put another descriptor there. */
+#define TRAITS_GONE	(TRAITS_FREE | TRAIT_REPLACES)
 
 struct numbers {
 	int64_t first, last;	/* and all between them */
@@ -22,10 +24,20 @@ struct numbers {
 bool numbers_gone(const struct walk *w, struct numbers *n);
 /* The call was made: it has put a copy of its first argument under the number that it gives. */
 bool numbers_copied(const struct walk *w);
+/* Where a message is received, which may bring some. */
+static INLINE bool arg_is_message(const struct arg_desc *a)
+{
+	return a->kind == KIND_MEM && a->dir & DIR_OUT &&
+	       (a->what == LAYOUT_msghdr || a->what == LAYOUT_mmsghdr);
+}
 /* Runs `on` for each number under which the call has put a descriptor. */
 void numbers_given(const struct walk *w, void (*on)(void *what, int32_t fd), void *what);
-/* A call of the row may give some. */
-bool numbers_may_be_given(const struct call_desc *d);
+/* A call of the row may give some: as its result, as a pair, in a message. */
+static INLINE bool numbers_may_be_given(const struct call_desc *d)
+{
+	return d->result == KIND_FD || call_has(d, TRAIT_INNER) ||
+	       (d->nargs > 1 && arg_is_message(&d->args[1]));
+}
 
 static inline void nothing_gone(struct thread *t, struct numbers n)
 {

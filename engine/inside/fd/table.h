@@ -26,11 +26,10 @@ enum fd_mark {
 	FD_LED = 8,		/* it leads to a file whose content was told: places.c */
 	FD_INPUT = 16,		/* a connection, whose bytes are kept for findings: inputs.c */
 	FD_COPIED = 32,		/* another number leads, or has led, to the same */
-	FD_OPEN = 64,		/* in the leader, as one is told: follow_files.c, these four */
-	FD_LISTENS = 128,	/* connections have come from it */
-	FD_CLIENT = 256,	/* it is one that came */
-	FD_LEFT = 512,		/* and is over, without a word */
-	FD_SET = 1024,		/* it is an epoll set */
+	FD_LISTENS = 64,	/* connections have come from it: follow_files.c, these three */
+	FD_CLIENT = 128,	/* it is one that came */
+	FD_LEFT = 256,		/* and is over, without a word */
+	FD_SET = 512,		/* it is an epoll set */
 };
 
 struct fd_row {
@@ -39,10 +38,9 @@ struct fd_row {
 	uint32_t object;	/* of what threads give and take by it: inner.h; 0: none */
 	uint32_t epoll;		/* its registration, + 1; 0: none */
 	uint32_t set;		/* its description: description.h; 0: nothing is known */
-	uint32_t closing;	/* its close is made, and not told yet: others.c */
 };
 
-/* Something of it is kept; `closing` is not. */
+/* Something of it is kept. */
 static inline bool fd_row_kept(const struct fd_row *r)
 {
 	return r->marks | r->born | r->object | r->epoll | r->set;

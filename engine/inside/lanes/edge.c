@@ -16,16 +16,18 @@
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/edge.h"
+#include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 
-uint64_t object_givers[OBJECT_CLOCKS];
-static uint32_t objects = OBJECT_FIRST;
-_Static_assert(!(OBJECT_CLOCKS & (OBJECT_CLOCKS - 1)) && OBJECT_FIRST % 2 == 0,
-	       "two by two, around");
+uint64_t object_givers[2 * OBJECT_CLOCKS];
+static uint32_t objects;
+_Static_assert(OBJECT_FIRST % 2 == 0 && OBJECT_CLOCKS % 2 == 0, "two by two");
 
 uint32_t objects_new(void)
 {
-	return __atomic_fetch_add(&objects, 2, __ATOMIC_RELAXED);
+	uint32_t n = __atomic_fetch_add(&objects, 2, __ATOMIC_RELAXED);
+
+	return OBJECT_FIRST + n % (OBJECT_CLOCKS - OBJECT_FIRST);
 }
 
 /* Its giver is another thread of the process, in the life that it gave in. */
@@ -40,33 +42,39 @@ static bool is_others(const struct thread *t, uint64_t edge)
 	return edges_meet(edge, now) && edge_behind(edge, now) <= 0;
 }
 
-/* One that this thread has not told yet waits for its next event. */
-static void edge_note(struct thread *t, uint64_t edge)
+static bool leads_further(uint64_t edge, uint64_t than)
 {
-	uint64_t known;
+	return !edges_meet(edge, than) || edge_behind(edge, than) > 0;
+}
 
-	if (!is_others(t, edge))
+/* One that this thread has not told yet waits for its next event, which can have one. */
+static void edge_note(struct thread *t, uint64_t edge, uint64_t seq)
+{
+	if (!is_others(t, edge) || !leads_further(edge, *known_of(t, edge)) ||
+	    (t->edge && !leads_further(edge, t->edge)))
 		return;
-	known = *known_of(t, edge);
-	if (!known || !edges_meet(known, edge) || edge_behind(edge, known) > 0)
-		t->edge = edge;
+	if (t->edge && !edges_meet(edge, t->edge))
+		edge_tell(t, seq);
+	t->edge = edge;
 }
 
 void object_give(struct thread *t, uint32_t object, bool done)
 {
-	uint64_t own = edge_to(t->lane, t->writer.lane->life, t->writer.head,
-			       done ? EDGE_DONE : 0);
+	uint64_t own;
 
 	MUST(t->has_lane && !t->following);
+	/* It is told at the place: nothing is to come between. */
+	if (t->edge)
+		edge_tell(t, 0);
+	own = edge_to(t->lane, t->writer.lane->life, t->writer.head, done ? EDGE_DONE : 0);
 	/* The call is still to be made. */
-	edge_note(t, BOTH_BY(object_given, exchange_n, &object_givers[object % OBJECT_CLOCKS],
-			     own));
+	edge_note(t, BOTH_BY(object_given, exchange_n, &object_givers[object], own), 0);
 }
 
-void object_take(struct thread *t, uint32_t object)
+void object_take(struct thread *t, uint32_t object, uint64_t seq)
 {
 	MUST(t->has_lane && !t->following);
-	edge_note(t, CONSUME(object_given, &object_givers[object % OBJECT_CLOCKS]));
+	edge_note(t, CONSUME(object_given, &object_givers[object]), seq);
 }
 
 uint8_t edge_flag(struct thread *t)
@@ -75,4 +83,15 @@ uint8_t edge_flag(struct thread *t)
 		return 0;
 	*known_of(t, t->edge) = t->edge;
 	return EVENT_AFTER;
+}
+
+void edge_tell(struct thread *t, uint64_t seq)
+{
+	struct event *e = event_begin(t, EVENT_EDGE, 0, 0);
+
+	if (seq)
+		e->seq = seq;
+	e->flags = edge_flag(t);
+	edge_write(t, e);
+	lane_commit(t);
 }

@@ -94,7 +94,7 @@ void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags)
 	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
 
 	if (locks_on && !in_turns() && sent_by_us(t, info))
-		object_take(t, OBJECT_SIGNALS);
+		object_take(t, OBJECT_SIGNALS, e->seq);
 	e->flags = flags | edge_flag(t);
 	edge_write(t, e);
 	payload_tell(t, info, SIGINFO_SIZE);

@@ -52,6 +52,10 @@ static bool is_open(const struct thread *t, uint64_t edge)
 		return order_leads_to(c->source, source);
 	if (CONSUME(cursor_life, &c->life) != life)
 		return true;
+	/* Nobody comes where nothing was told, for the leader died there. */
+	if (CONSUME(conduct_bits, &streams.conduct->ended) >> source & 1 &&
+	    edge_behind(edge_to(lane, life, CONSUME(lane_head, &l->head), 0), edge) <= 0)
+		return false;
 	at = edge_to(lane, life, CONSUME(cursor_at, &c->at), 0);
 	if (c->done == life || edge_behind(at, edge | EDGE_DONE) > 0)
 		return false;

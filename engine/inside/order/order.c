@@ -568,9 +568,8 @@ static void all_told(struct thread *t, uint64_t seq, enum wait_kind kind)
 }
 
 /*
- * Before a descriptor is given out whose number another thread has closed, a signal's handler, and
- * a fork.  To go on too early is to work on, or to copy, what the other is about to change:
- * patience is worth it.
+ * Before a fork, and a signal's handler.  To go on too early is to work on, or to copy, what the
+ * others are about to change: patience is worth it.
  */
 void order_wait_all_told(struct thread *t, uint64_t seq)
 {

@@ -8,12 +8,6 @@
 #include "engine/inside/order/turns.h"
 #include "engine/inside/rewind/image.h"
 
-/* It is given a number that another thread may have closed: that must have come so far. */
-static inline bool comes_after(const struct call_desc *d, const struct event *e)
-{
-	return d && d->result == KIND_FD && e->result >= 0;
-}
-
 void order_forked(void);
 void order_fork(struct thread *t);
 /* The thread has no event: others that wait for what it does may go on. */

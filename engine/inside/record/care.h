@@ -20,13 +20,14 @@ enum care {
 	/* Numbers of descriptors go, or come to lead elsewhere: kept.def. */
 	CARE_CAME	= TRAIT_COPIES | TRAIT_GATHERS,
 	CARE_KEPT	= TRAITS_GONE | CARE_CAME,
-	/* Its event may have an edge: after_others. */
-	CARE_EDGES	= CARE_POLLS | TRAIT_READS | TRAIT_WRITES | TRAIT_SIGNALS | TRAIT_SLEEPS,
 	CARE_PLACES	= 1u << 28,	/* on files that have mirrors: places.c */
 	CARE_ALIAS	= 1u << 29,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */
 	CARE_GIVES	= 1u << 30,	/* see seq_before */
-	CARE_NUMBER	= 1u << 31,	/* it is given a descriptor */
+	CARE_NUMBER	= 1u << 31,	/* it may be given a descriptor */
+	/* Its event may have an edge: after_others. */
+	CARE_EDGES	= CARE_POLLS | CARE_NUMBER | TRAIT_READS | TRAIT_WRITES | TRAIT_SIGNALS |
+			  TRAIT_SLEEPS,
 };
 
 _Static_assert(TRAIT_COUNT <= 28, "care and traits are one word");
@@ -36,7 +37,7 @@ unsigned care_of(const struct call_desc *d);
 /*
  * What a call gives to other threads (bytes for a pipe, a registration) is numbered
  * before it is made, what it takes from them after: so whoever got something has
- * the greater number.  A descriptor that is given out was closed by somebody.
+ * the greater number.
  */
 static INLINE bool call_gives(const struct call_desc *d)
 {
@@ -47,7 +48,7 @@ static INLINE bool call_gives(const struct call_desc *d)
 static INLINE unsigned care_of_row(const struct call_desc *d)
 {
 	return d->traits | (call_gives(d) ? (unsigned)CARE_GIVES : 0) |
-	       (d->result == KIND_FD ? (unsigned)CARE_NUMBER : 0);
+	       (numbers_may_be_given(d) ? (unsigned)CARE_NUMBER : 0);
 }
 
 /* What is the same at each call of a number; rows with variants are looked for. */

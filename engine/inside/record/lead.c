@@ -96,7 +96,6 @@ long lead_laneless(struct thread *t, long nr)
 	w.result = lead_alone(t, &w, nr);
 	if (call_has(w.desc, CARE_CAME))
 		numbers_came(t, &w);
-	numbers_went(&w);
 	return w.result;
 }
 
@@ -117,8 +116,6 @@ static void accept_kept(struct thread *t, struct walk *w, long nr)
 	int64_t fd = w->result;
 
 	w->result = -EAGAIN;
-	if (locks_on)
-		closing_wait(w);
 	event_begin(t, EVENT_CALL, nr, w->result)->flags |= EVENT_PASSED;
 	record_call(&t->writer, w);
 	event_end(t);
@@ -181,8 +178,6 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 	}
 	if (stateless)
 		sample_kept(t, &w, p->scope);
-	if (care & TRAITS_GONE)
-		numbers_went(&w);
 	care_untold(t, &w, nr, care);
 	return w.result;
 }
@@ -241,8 +236,6 @@ static long lead_untold(struct thread *t, struct walk *w, long nr, unsigned care
 		numbers_came(t, w);
 	if (stateless)
 		sample_kept(t, w, row);
-	if (care & TRAITS_GONE)
-		numbers_went(w);
 	care_untold(t, w, nr, care);
 	return w->result;
 }

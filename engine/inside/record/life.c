@@ -17,6 +17,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/edge.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
@@ -57,7 +58,7 @@ static long lead_clone(struct thread *t, long nr)
 	uint32_t lane = child_lane(t), life = 0;
 	int64_t pidfd = -1;
 	struct event *e;
-	bool missed;
+	bool missed, forked;
 	long result;
 
 	MUST(!t->fork_seq);
@@ -67,6 +68,7 @@ static long lead_clone(struct thread *t, long nr)
 	t->fork_seq = FORK_UNDRAWN;
 	result = serve_special(t, nr);
 	missed = baton_missed(t, call_find(nr));
+	forked = t->fork_seq != FORK_UNDRAWN;
 	if (result < 0 && lane != CHUNK_NONE)
 		lane_cancel(&streams, lane);
 	if (result == CALL_RESTART) {
@@ -76,11 +78,15 @@ static long lead_clone(struct thread *t, long nr)
 	}
 	if (result > 0)
 		pidfd = clone_pidfd(t, nr);
+	if (pidfd >= 0 && locks_on)
+		number_take(t, pidfd, forked ? t->fork_seq : 0);
+	if (t->edge)	/* its own event has no room for that */
+		edge_tell(t, forked ? t->fork_seq : 0);
 	e = event_begin(t, EVENT_CALL, nr, result);
 	e->arg[0] = lane;
 	e->arg[1] = life;
-	e->arg[2] = t->fork_seq != FORK_UNDRAWN;
-	if (e->arg[2])
+	e->arg[2] = forked;
+	if (forked)
 		e->seq = t->fork_seq;
 	t->fork_seq = 0;
 	e->arg[3] = (uint64_t)pidfd;

@@ -27,64 +27,6 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/state/take.h"
 
-/*
- * A descriptor's number is used again as soon as the kernel has closed it, before
- * the thread that closed it has told so.  Who is given the number waits for that:
- * its event stands behind the other's, and a follower's thread waits likewise
- * (order_wait_all_told).
- */
-#define CLOSING_YIELDS	20
-
-static void closing_set(int64_t fd, uint8_t on)
-{
-	struct fd_row *r = fd_row_make(fd);
-
-	/* At the end, the event is published. */
-	if (r)
-		PUBLISH(fd_closing, &r->closing, on);
-}
-
-/* Ranges that are closed and not told yet: they may have any number. */
-static uint32_t ranges_closing;
-
-static void closing_note(const struct walk *w, struct numbers n, bool on)
-{
-	if (!locks_on)
-		return;
-	if (call_has(w->desc, TRAIT_CLOSES))
-		closing_set(n.first, on);
-	else if (on)
-		PUBLISH_BY(fd_ranges, fetch_add, &ranges_closing, 1);
-	else if (__atomic_load_n(&ranges_closing, __ATOMIC_RELAXED))
-		PUBLISH_BY(fd_ranges, fetch_sub, &ranges_closing, 1);
-}
-
-static bool is_closing(const struct fd_row *r)
-{
-	return CONSUME(fd_ranges, &ranges_closing) || (r && CONSUME(fd_closing, &r->closing));
-}
-
-void closing_wait(const struct walk *w)
-{
-	struct fd_row *r = w->desc->result == KIND_FD ? fd_row(w->result) : NULL;
-	struct patience p = PATIENCE(WAIT_closing);
-
-	if (w->desc->result != KIND_FD)
-		return;
-	for (int i = 0; is_closing(r); i++) {
-		if (i < CLOSING_YIELDS) {
-			OWN0(__NR_sched_yield);
-		} else if (!patience_step(&p)) {	/* its thread may be behind a fork */
-			ranges_closing = 0;
-			if (r)
-				r->closing = 0;
-		}
-	}
-	patience_end(&p);
-}
-
-/* --- what is kept of them --------------------------------------------------------------- */
-
 static void leader_gone(struct thread *t, struct numbers n)
 {
 	const struct fd_row *r = n.first == n.last ? fd_row(n.first) : NULL;
@@ -116,15 +58,6 @@ void numbers_go(struct thread *t, const struct walk *w)
 	if (call_has(w->desc, TRAIT_REPLACES))
 		return;
 	leader_gone(t, n);
-	closing_note(w, n, true);
-}
-
-void numbers_went(const struct walk *w)
-{
-	struct numbers n;
-
-	if (locks_on && call_has(w->desc, TRAIT_CLOSES | TRAIT_CLOSES_RANGE) && numbers_gone(w, &n))
-		closing_note(w, n, false);
 }
 
 void numbers_came(struct thread *t, const struct walk *w)
@@ -145,25 +78,56 @@ void numbers_came(struct thread *t, const struct walk *w)
 void giving_begin(struct thread *t, const struct walk *w, unsigned care, uint64_t seq)
 {
 	long fd = (int32_t)w->args[0];
-	bool writes = care & TRAIT_WRITES && inner_is(fd);
+	bool writes;
 
-	if (!seq || !(writes || care & (TRAIT_REGISTERS | TRAIT_SIGNALS)))
+	if (!seq)
+		return;
+	if (care & TRAITS_FREE) {
+		number_give(t, care & TRAIT_CLOSES ? object_of_number(fd) : OBJECT_RANGES);
+		return;
+	}
+	writes = care & TRAIT_WRITES && inner_is(fd);
+	if (!writes && !(care & (TRAIT_REGISTERS | TRAIT_SIGNALS)))
 		return;
 	giving_set(t, seq);
+	if (in_turns())
+		return;
 	if (writes)
 		object_give(t, object_behind(fd), false);
 	else
 		object_give(t, care & TRAIT_SIGNALS ? OBJECT_SIGNALS : object_at(fd), true);
 }
 
+void number_take(struct thread *t, int64_t fd, uint64_t seq)
+{
+	object_take(t, object_of_number(fd), seq);
+	object_take(t, OBJECT_RANGES, seq);
+}
+
+struct taking {
+	struct thread *t;
+	uint64_t seq;
+};
+
+static void number_given(void *what, int32_t fd)
+{
+	const struct taking *taking = what;
+
+	number_take(taking->t, fd, taking->seq);
+}
+
 /* The call was made: whether its event has an edge, which the thread has then. */
-uint8_t after_others(struct thread *t, const struct walk *w, unsigned care)
+uint8_t after_others(struct thread *t, const struct walk *w, unsigned care, uint64_t seq)
 {
 	long fd = (int32_t)w->args[0];
 
+	if (care & CARE_NUMBER)
+		numbers_given(w, number_given, &(struct taking){ t, seq });
+	if (in_turns())
+		return edge_flag(t);
 	if ((care & TRAIT_EPOLL && w->result >= 0) || (care & TRAIT_READS && inner_is(fd)))
-		object_take(t, object_at(fd));
+		object_take(t, object_at(fd), seq);
 	if (care & TRAIT_SLEEPS)
-		object_take(t, OBJECT_SIGNALS);
+		object_take(t, OBJECT_SIGNALS, seq);
 	return edge_flag(t);
 }

@@ -27,8 +27,6 @@ void care_made(struct thread *t, const struct walk *w, unsigned care, uint64_t s
 	MUST(w->result != CALL_RESTART);
 	if (care & CARE_PLACES)
 		places_made(t, w, seq);
-	if (locks_on)
-		closing_wait(w);
 	/* Else it was before it was seen who is told of them. */
 	if (care & CARE_CAME && !stateless)
 		numbers_came(t, w);
@@ -54,20 +52,11 @@ void care_untold(struct thread *t, const struct walk *w, long nr, unsigned care)
 		realm_changed(t, nr);
 }
 
-/* Nothing was given: what comes behind it finds that told. */
-static void ungive(struct thread *t)
-{
-	struct event *e = lead_event(t, EVENT_EDGE, 0, 0);
-
-	edge_flag(t);
-	edge_write(t, e);
-	lead_event_end(t);
-}
-
 void given(struct thread *t, const struct walk *w)
 {
+	/* Nothing was given: what comes behind it finds that told. */
 	if (w->result == CALL_RESTART)
-		ungive(t);
+		edge_tell(t, 0);
 	giving_end(t);
 }
 

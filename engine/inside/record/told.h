@@ -25,7 +25,7 @@
 #define CARE_ALONE	(CARE_POLLS | CARE_PLACES | CARE_KEPT | TRAIT_INNER | TRAIT_KEPT |	\
 			 TRAIT_RIGHTS)
 #define CARE_BEFORE	(TRAIT_REGISTERS | CARE_GIVES | TRAITS_GONE)
-#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
+#define CARE_MADE	(CARE_PLACES | CARE_CAME | TRAIT_INNER)
 #define CARE_TOLD	(TRAIT_REGISTERS | TRAIT_KEPT | TRAIT_RIGHTS)
 
 /* The call is about to be made: while it sleeps others work. */
@@ -201,8 +201,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		else if (!seq)
 			seq = tick ? seq_draw() : seq_shown(t, true, &flags);
 		seq = order_now(seq);
-		if (care & CARE_EDGES && locks_on && !in_turns())
-			flags |= after_others(t, w, care);
+		if (care & CARE_EDGES && locks_on)
+			flags |= after_others(t, w, care, seq);
 		if (row)
 			call_write_row(t, w, seq, flags, row);
 		else
@@ -218,8 +218,6 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		given(t, w);
 	if (care & TRAIT_REGISTERS)
 		epoll_lead_end(t, w->result);
-	if (care & TRAITS_GONE)
-		numbers_went(w);
 }
 
 /* The same in a process with one thread, that was no follower before. */

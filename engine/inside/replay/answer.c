@@ -79,23 +79,18 @@ void follow_gone(struct thread *t, const struct walk *w)
 		follower_gone(t, n);
 }
 
-struct opening {
-	struct thread *t;
-	const struct walk *w;
-};
-
 static void given(void *what, int32_t fd)
 {
-	const struct opening *o = what;
+	const struct walk *const *w = what;
 
 	take_opened(fd);
-	files_opened(o->t, o->w->desc, o->w->args, fd);
+	files_opened((*w)->desc, (*w)->args, fd);
 }
 
 /* Descriptors that the call has given: what they are, as far as it is known. */
-static void given_note(struct thread *t, const struct walk *w)
+static void given_note(const struct walk *w)
 {
-	numbers_given(w, given, &(struct opening){ t, w });
+	numbers_given(w, given, &w);
 	if (call_has(w->desc, TRAIT_GATHERS))
 		set_made(w->result);
 	if (numbers_copied(w))
@@ -149,7 +144,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		return;
 	mirror_note(t, w);
 	files_moved(w->desc, w->args);
-	given_note(t, w);
+	given_note(w);
 	if (call_has(w->desc, TRAIT_SIGNALS)) {
 		crash_sent(t, nr, w->args);
 		signal_owe(t, w);
@@ -270,8 +265,6 @@ long answer_call(struct thread *t, struct walk *w, const struct event *e, long n
 	edge_meet(t, e);
 	order_wait_slept(t, e);
 	follow_note_first(t, w, result);
-	if (comes_after(w->desc, e))
-		order_wait_all_told(t, e->seq);
 	if (!match_memory_but(&t->reader, w, true, compared_of(t, nr), 0, &m)) {
 		t->reader = ahead;
 		t->mismatch = m;

@@ -57,7 +57,7 @@ static void clone_asks(struct thread *t, long nr, const struct clone_args *asked
 			   t->frame.rsi < sizeof(args) ? t->frame.rsi : sizeof(args));
 }
 
-static void pidfd_give(struct thread *t, long nr, const struct clone_args *asked, int64_t fd)
+static void pidfd_give(long nr, const struct clone_args *asked, int64_t fd)
 {
 	uint64_t args[CALL_ARGS] = { 0 };
 	int32_t number = (int32_t)fd;
@@ -66,7 +66,7 @@ static void pidfd_give(struct thread *t, long nr, const struct clone_args *asked
 		return;
 	target_out(asked->pidfd, &number, sizeof(number));
 	take_opened(fd);
-	files_opened(t, call_find(nr), args, fd);
+	files_opened(call_find(nr), args, fd);
 }
 
 /*
@@ -123,7 +123,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	}
 	if (copies)
 		order_forked();
-	pidfd_give(t, nr, &asked, pidfd);
+	pidfd_give(nr, &asked, pidfd);
 	child_ids_parent(t, (int32_t)result, vtid);
 	child_note(t, vtid, (int32_t)result, lane);
 	return vtid;

@@ -257,13 +257,8 @@ const struct rules_call *sight_peek(void *arg, unsigned i)
 /* What another thread gave must have been given here, too: as where no rule is. */
 static void order_kept(struct thread *t, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++) {
-		const struct event *e = t->rules->held[i].event;
-
-		edge_meet(t, e);
-		if (comes_after(call_find(e->call), e))
-			order_wait_all_told(t, e->seq);
-	}
+	for (unsigned i = 0; i < n; i++)
+		edge_meet(t, t->rules->held[i].event);
 }
 
 uint8_t rules_drop(struct thread *t, unsigned n)
