@@ -43,9 +43,12 @@ struct thread *tick_holder;
 static unsigned haste;		/* holds that did not come to an end in time, lately */
 static bool holder_waits;
 
-/* What has been seen of the threads that are waited for, one after the other. */
+/*
+ * What has been seen of the threads that are waited for, one after the other.  What a sleep takes
+ * beyond its time is no wait for them: this thread itself has no processor.
+ */
 struct hold {
-	uint64_t since, now, until, cpu;
+	uint64_t slept, until, cpu;
 	uint32_t looks;
 	bool over;
 };
@@ -121,25 +124,24 @@ static bool hold_step(struct hold *h, const struct thread *o)
 	}
 	if (h->over || is_asleep(o))
 		return false;
-	h->now = clock_ns(CLOCK_MONOTONIC);
-	if (!h->since)
-		h->since = h->now;
 	cpu = clock_ns(cpu_clock(o->tid));
 	if (!h->cpu || (o == tick_holder && holder_waits))
 		h->cpu = cpu;
 	if (!h->until || (o == tick_holder && holder_waits))
-		h->until = h->now + (wait_limit(WAIT_tick) >> haste);
+		h->until = h->slept + (wait_limit(WAIT_tick) >> haste);
 	/* One that has a processor and makes no call may go on so for ever. */
-	h->over = h->now >= h->until || cpu - h->cpu >= 2 * WAIT_BRIEF_NS >> haste;
-	if (!h->over)
-		OWN2(__NR_nanosleep, &slice, 0);
-	return !h->over;
+	h->over = h->slept >= h->until || cpu - h->cpu >= 2 * WAIT_BRIEF_NS >> haste;
+	if (h->over)
+		return false;
+	OWN2(__NR_nanosleep, &slice, 0);
+	h->slept += 2 * PAUSE_FIRST_NS;		/* the kernel adds as much to it */
+	return true;
 }
 
 static void hold_end(const struct hold *h)
 {
-	if (h->since)
-		wait_note(WAIT_tick, h->now - h->since, h->over);
+	if (h->slept || h->over)
+		wait_note(WAIT_tick, h->slept, h->over);
 }
 
 static void hold_release(struct thread *holder)
