@@ -15,7 +15,7 @@
 _Static_assert(HIGHEST < FD_NUMBERS / 2, "there is room for others");
 _Static_assert(FD_NUMBERS % FD_PAGE_ROWS == 0, "each number has a page");
 _Static_assert(FD_SET <= UINT16_MAX, "marks are one word");
-_Static_assert(sizeof(struct fd_row) == 16, "each has what it is said to have, and no hole");
+_Static_assert(sizeof(struct fd_row) == 24, "each has what it is said to have, and no hole");
 
 void *fd_pages[FD_NUMBERS / FD_PAGE_ROWS];
 

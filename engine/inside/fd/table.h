@@ -38,9 +38,10 @@ struct fd_row {
 	uint32_t object;	/* of what threads give and take by it: inner.h; 0: none */
 	uint32_t epoll;		/* its registration, + 1; 0: none */
 	uint32_t set;		/* its description: description.h; 0: nothing is known */
+	uint64_t closer;	/* who gave it up last, as an edge: others.c; 0: nobody */
 };
 
-/* Something of it is kept. */
+/* Something of it is kept; `closer` is not. */
 static inline bool fd_row_kept(const struct fd_row *r)
 {
 	return r->marks | r->born | r->object | r->epoll | r->set;

@@ -19,7 +19,7 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 
-uint64_t object_givers[2 * OBJECT_CLOCKS];
+uint64_t object_givers[OBJECT_CLOCKS];
 static uint32_t objects;
 _Static_assert(OBJECT_FIRST % 2 == 0 && OBJECT_CLOCKS % 2 == 0, "two by two");
 
@@ -71,10 +71,15 @@ void object_give(struct thread *t, uint32_t object, bool done)
 	edge_note(t, BOTH_BY(object_given, exchange_n, &object_givers[object], own), 0);
 }
 
-void object_take(struct thread *t, uint32_t object, uint64_t seq)
+void edge_take(struct thread *t, uint64_t edge, uint64_t seq)
 {
 	MUST(t->has_lane && !t->following);
-	edge_note(t, CONSUME(object_given, &object_givers[object]), seq);
+	edge_note(t, edge, seq);
+}
+
+void object_take(struct thread *t, uint32_t object, uint64_t seq)
+{
+	edge_take(t, CONSUME(object_given, &object_givers[object]), seq);
 }
 
 uint8_t edge_flag(struct thread *t)

@@ -18,13 +18,8 @@
 enum object { OBJECT_OTHER, OBJECT_SIGNALS, OBJECT_RANGES, OBJECT_FIRST = 4 };
 
 #define OBJECT_CLOCKS	1024
-/* By the last giver of each: an edge to it.  Behind them those of numbers. */
-extern uint64_t object_givers[2 * OBJECT_CLOCKS];
-
-static inline uint32_t object_of_number(int64_t fd)
-{
-	return OBJECT_CLOCKS + (uint32_t)fd % OBJECT_CLOCKS;
-}
+/* By the last giver of each: an edge to it. */
+extern uint64_t object_givers[OBJECT_CLOCKS];
 
 static inline uint64_t *known_of(struct thread *t, uint64_t edge)
 {
@@ -35,16 +30,6 @@ static inline uint64_t *known_of(struct thread *t, uint64_t edge)
 uint32_t objects_new(void);
 /* The call that is about to be made gives; others must find it done, or begun. */
 void object_give(struct thread *t, uint32_t object, bool done);
-/*
- * The same of a number that is about to be closed.  Who closes it, or handed it over to be closed,
- * was given it, and came behind who gave it before; and one that was not closed nobody is given.
- */
-static inline void number_give(struct thread *t, uint32_t object)
-{
-	/* The call is still to be made. */
-	PUBLISH(object_given, &object_givers[object],
-		edge_to(t->lane, t->writer.lane->life, t->writer.head, EDGE_DONE));
-}
 /* Who gave last is this thread itself, nobody, or one to whom it has told this very edge. */
 static inline bool object_is_known(struct thread *t, uint32_t object)
 {
@@ -54,6 +39,8 @@ static inline bool object_is_known(struct thread *t, uint32_t object)
 }
 /* The call that was made took, and is about to be told by this number. */
 void object_take(struct thread *t, uint32_t object, uint64_t seq);
+/* The same, from who gave there. */
+void edge_take(struct thread *t, uint64_t edge, uint64_t seq);
 /* The thread's edge, as an event of its own, by the number of the next or 0. */
 void edge_tell(struct thread *t, uint64_t seq);
 /* The next event that can bear one is to have the thread's edge (EVENT_AFTER), or 0. */

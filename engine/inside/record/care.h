@@ -27,7 +27,7 @@ enum care {
 	CARE_NUMBER	= 1u << 31,	/* it may be given a descriptor */
 	/* Its event may have an edge: after_others. */
 	CARE_EDGES	= CARE_POLLS | CARE_NUMBER | TRAIT_READS | TRAIT_WRITES | TRAIT_SIGNALS |
-			  TRAIT_SLEEPS,
+			  TRAIT_SLEEPS | TRAIT_CLOSES_RANGE,
 };
 
 _Static_assert(TRAIT_COUNT <= 28, "care and traits are one word");

@@ -74,6 +74,20 @@ void numbers_came(struct thread *t, const struct walk *w)
 	leader_copied((int32_t)w->args[0], w->result);
 }
 
+/*
+ * Who closes a number, or handed it over to be closed, was given it, and came behind who gave it
+ * before; and one that was not closed nobody is given.
+ */
+static void number_give(struct thread *t, int64_t fd)
+{
+	struct fd_row *row = fd_row_make(fd);
+
+	/* The call is still to be made. */
+	if (row)
+		PUBLISH(number_closed, &row->closer,
+			edge_to(t->lane, t->writer.lane->life, t->writer.head, EDGE_DONE));
+}
+
 /* What the call gives, another thread may meet before it is told. */
 void giving_begin(struct thread *t, const struct walk *w, unsigned care, uint64_t seq)
 {
@@ -82,8 +96,13 @@ void giving_begin(struct thread *t, const struct walk *w, unsigned care, uint64_
 
 	if (!seq)
 		return;
-	if (care & TRAITS_FREE) {
-		number_give(t, care & TRAIT_CLOSES ? object_of_number(fd) : OBJECT_RANGES);
+	if (care & TRAIT_CLOSES) {
+		number_give(t, fd);
+		return;
+	}
+	/* Whoever closes another range may know nothing of this one. */
+	if (care & TRAIT_CLOSES_RANGE) {
+		object_give(t, OBJECT_RANGES, true);
 		return;
 	}
 	writes = care & TRAIT_WRITES && inner_is(fd);
@@ -100,7 +119,10 @@ void giving_begin(struct thread *t, const struct walk *w, unsigned care, uint64_
 
 void number_take(struct thread *t, int64_t fd, uint64_t seq)
 {
-	object_take(t, object_of_number(fd), seq);
+	const struct fd_row *row = fd_row(fd);
+
+	if (row)
+		edge_take(t, CONSUME(number_closed, &row->closer), seq);
 	object_take(t, OBJECT_RANGES, seq);
 }
 
