@@ -4,6 +4,7 @@ import os
 from server import Wrong
 
 SIGNALS = ("SigBlk", "SigIgn", "SigCgt")
+ALL = "fffffffffffbfeff"    # but SIGKILL and SIGSTOP: a thread that begins, ends or makes another
 PROT_EXEC = "x"
 
 
@@ -58,7 +59,7 @@ def signals(pid):
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/status") as f:
             found[tid] = [line for line in f if line.startswith(SIGNALS)]
-        if suspended(pid, tid):
+        if suspended(pid, tid) or found[tid][0].split()[1] == ALL:
             found[tid][0] = "suspended"
     return found
 

@@ -321,12 +321,12 @@ def swell(data, most):
         cell, end = at + 64, at + 64 + size
         found = False
         while kind == 3 and cell < end:
-            length, call, event = struct.unpack_from("<IHB", data, cell)
+            length, early, _, call, event = struct.unpack_from("<HBBHB", data, cell)
             result, = struct.unpack_from("<q", data, cell + 16)
             if event == 1 and call == 40 and result > 0:
                 struct.pack_into("<q", data, cell + 16, most)
                 found = True
-            cell += 64 + (length + 63) // 64 * 64
+            cell += (64 - 8 * early + length + 63) // 64 * 64
         if found:
             struct.pack_into("<I", data, at + 4, crc32c(data[at + 8:end]))
             n += 1
