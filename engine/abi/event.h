@@ -118,7 +118,7 @@ struct event {
 	(((uint64_t)(flags) << 24 | (uint64_t)(kind) << 16 | (call)) << 32)
 
 _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
-_Static_assert(EVENT_ARGS < 8, "whatever stands in `early`: see event_early()");
+_Static_assert(EVENT_ARGS < 8, "whatever stands in `early`: see extent_early()");
 _Static_assert(ORDER_BITS == 8 * sizeof(((struct event *)0)->number), "forks are above it");
 
 /* A clone's values: its child's lane and the life of it, whether the child gets a copy. */

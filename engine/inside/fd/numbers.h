@@ -8,10 +8,8 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
-/* Calls of such a row may give some up, to whoever asks for one. */
-#define TRAITS_FREE	(TRAIT_CLOSES | TRAIT_CLOSES_RANGE)
-/* The same, or to put another descriptor there. */
-#define TRAITS_GONE	(TRAITS_FREE | TRAIT_REPLACES)
+/* Calls of such a row may give some up. */
+#define TRAITS_GONE	(TRAIT_CLOSES | TRAIT_CLOSES_RANGE | TRAIT_REPLACES)
 
 struct numbers {
 	int64_t first, last;	/* and all between them */
