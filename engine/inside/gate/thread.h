@@ -238,6 +238,7 @@ struct thread {
 	uint64_t deferred_cpu;	/* how long the thread had run when it began to wait */
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
+	uint8_t crowded;	/* a follower's: its last sleep brought many events */
 	uint8_t ticking;	/* a follower's: it works on what the clock said at tick_at */
 	uint8_t seam_due;	/* a seam is told before the next call that is */
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */

@@ -40,6 +40,11 @@
  * then it wakes us.  So a leader at work makes no call to wake, or one in this time at most.
  */
 #define LOOK_GROWS	4
+/*
+ * Where a sleep brings that much the next may be longer: each costs whoever has the processor a
+ * switch, the leader too if there are few.
+ */
+#define CROWD_CELLS	16
 
 /* In a call that is no event, too: the thread may lead from here on, or follow another. */
 void follow_ended(struct thread *t)
@@ -106,8 +111,9 @@ struct sleep {
 static struct sleep sleep_begin(const struct thread *t)
 {
 	bool quiet = t->rest == t->frame.rax + 1;
+	uint64_t first = t->crowded ? PAUSE_IDLE_NS / LOOK_GROWS : PAUSE_FIRST_NS;
 
-	return (struct sleep){ quiet ? 0 : PAUSE_FIRST_NS, OVER_NOT };
+	return (struct sleep){ quiet ? 0 : first, OVER_NOT };
 }
 
 /* What it may be over by is not said to who sleeps. */
@@ -179,6 +185,7 @@ static void sleep_noted(struct thread *t, uint32_t seen, struct also also, struc
 		t->rest = t->frame.rax + 1;
 	else if (t->rest == t->frame.rax + 1)
 		t->rest = 0;
+	t->crowded = reader_peek(&t->reader) && t->reader.head - t->reader.pos >= CROWD_CELLS;
 }
 
 /*
