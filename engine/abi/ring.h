@@ -247,9 +247,15 @@ _Static_assert(sizeof(struct section) % 4096 == 0, "sections begin on pages");
 
 #define CONDUCT_SIZE	4096u
 
+/* Of a chunk, in its section. */
+static inline uint64_t chunk_offset(uint32_t chunk)
+{
+	return sizeof(struct section) + (uint64_t)chunk * CHUNK_SIZE;
+}
+
 static inline uint64_t section_size(uint32_t chunks)
 {
-	return sizeof(struct section) + (uint64_t)chunks * CHUNK_SIZE;
+	return chunk_offset(chunks);
 }
 
 static inline uint64_t section_offset(uint32_t chunks, uint32_t version)

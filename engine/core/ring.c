@@ -21,7 +21,7 @@ _Static_assert(LANES + 1 < CHUNK_LEAVES && CHUNKS_MAX < CHUNK_NONE, "none is nam
 
 static uint8_t *chunk_at(const struct section *sec, uint32_t chunk)
 {
-	return (uint8_t *)sec + sizeof(*sec) + (uint64_t)chunk * CHUNK_SIZE;
+	return (uint8_t *)sec + chunk_offset(chunk);
 }
 
 /* --- chunks ------------------------------------------------------------------ */

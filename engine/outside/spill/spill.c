@@ -278,7 +278,7 @@ void spill_end(struct monitor *m)
 void spill_forget(const struct monitor *m, uint32_t realm, uint32_t version)
 {
 	const struct conduct *c = m->conduct;
-	uint64_t at = sizeof(struct section) + (uint64_t)chunks_in_memory(c) * CHUNK_SIZE;
+	uint64_t at = chunk_offset(chunks_in_memory(c));
 
 	MUST(realm < m->realms && version < m->versions);
 	if (c->away && fallocate(m->realm[realm].section_fd[version],

@@ -93,8 +93,7 @@ static uint32_t chunks_all(const struct work *w)
 static uint8_t *chunk_bytes(const struct work *w, uint32_t version, uint32_t chunk)
 {
 	MUST(chunk < chunks_all(w));
-	return (uint8_t *)section_of(w, version) + sizeof(struct section) +
-	       (uint64_t)chunk * CHUNK_SIZE;
+	return (uint8_t *)section_of(w, version) + chunk_offset(chunk);
 }
 
 static off_t file_place(const struct work *w, uint32_t version, uint32_t chunk)
@@ -168,10 +167,8 @@ static void file_full(struct work *w, int error)
 
 static void memory_free(const struct work *w, uint32_t version, uint32_t chunk)
 {
-	off_t at = (off_t)(sizeof(struct section) + (uint64_t)chunk * CHUNK_SIZE);
-
-	if (fallocate(w->s->section[version], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at,
-		      CHUNK_SIZE) < 0)
+	if (fallocate(w->s->section[version], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)chunk_offset(chunk), CHUNK_SIZE) < 0)
 		fail(w, "cannot give memory back", errno);
 }
 
