@@ -22,7 +22,18 @@
 
 static struct thread *blocks[BLOCKS];
 static uint64_t used[BLOCKS / 64];
+static uint32_t used_high;	/* rows that were ever used are below this */
 static struct slot no_slot;	/* for threads beyond AREA_THREADS */
+
+/* Under the latch, or before there are others. */
+static struct thread *block_use(uint32_t index)
+{
+	if (index >= used_high)
+		__atomic_store_n(&used_high, index + 1, __ATOMIC_RELAXED);
+	/* Atomic: a thread that ends clears its bit without the latch. */
+	ANNOUNCE_BY(seal, fetch_or, &used[index / 64], 1ull << index % 64);
+	return blocks[index];
+}
 
 /* Sets the fields that never change while the block lives. */
 void block_prepare(struct thread *t, uint32_t index)
@@ -36,8 +47,7 @@ void block_prepare(struct thread *t, uint32_t index)
 	t->handlers = &role_handlers[0][0];
 	t->stack_top = (uint64_t)t + BLOCK_STACK_TOP;
 	blocks[index] = t;
-	/* Atomic: a thread that ends clears its bit without the latch. */
-	ANNOUNCE_BY(seal, fetch_or, &used[index / 64], 1ull << index % 64);
+	block_use(index);
 }
 
 static struct thread *block_map(uint32_t index)
@@ -56,8 +66,7 @@ static struct thread *block_at(uint32_t index)
 	MUST(index < BLOCKS);
 	if (!blocks[index])
 		return block_map(index);
-	ANNOUNCE_BY(seal, fetch_or, &used[index / 64], 1ull << index % 64);
-	return blocks[index];
+	return block_use(index);
 }
 
 /* A block for a new thread, or NULL when there is none. */
@@ -98,7 +107,10 @@ struct thread *block_live(uint32_t index)
 /* The block at or behind row *index whose thread lives; NULL: there is none. */
 struct thread *block_next(uint32_t *index)
 {
-	for (uint32_t i = *index; i < BLOCKS; i = (i / 64 + 1) * 64) {
+	const uint32_t end = __atomic_load_n(&used_high, __ATOMIC_RELAXED);
+
+	MUST(end <= BLOCKS);
+	for (uint32_t i = *index; i < end; i = (i / 64 + 1) * 64) {
 		uint64_t bits = __atomic_load_n(&used[i / 64], __ATOMIC_RELAXED) >> i % 64;
 
 		if (!bits)

@@ -92,17 +92,24 @@ static void idling_begin(struct idling *p)
 {
 	p->since = clock_ns(CLOCK_MONOTONIC);
 	p->cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	p->progress = __atomic_load_n(&lock_progress, __ATOMIC_RELAXED);
 }
 
 bool idling_over(struct thread *t, struct idling *p)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu;
+	const uint32_t progress = __atomic_load_n(&lock_progress, __ATOMIC_RELAXED);
+	uint64_t now, cpu;
 
-	if (!p->since || p->progress != __atomic_load_n(&lock_progress, __ATOMIC_RELAXED)) {
+	/* While others go on, as in most waits, no clock is read: each is a call. */
+	if (p->progress != progress) {
+		p->progress = progress;
+		p->since = 0;
+		return false;
+	}
+	if (!p->since) {
 		idling_begin(p);
 		return false;
 	}
+	now = clock_ns(CLOCK_MONOTONIC);
 	if (now - p->since < wait_limit(p->kind))
 		return false;
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - p->cpu;
@@ -256,7 +263,7 @@ void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t addres
 		if (stand_look(t))
 			p = (struct idling){ .kind = WAIT_turn };
 		turn_look(b, turn, &p);
-		if (lock_is_hopeless(t, &p)) {
+		if (!turn_is_here(b, turn) && lock_is_hopeless(t, &p)) {
 			lock_given_up(t, address);
 			b->given_up++;
 			break;
