@@ -3,8 +3,8 @@
  * which a follower compares: so whoever works beside the one whose turn it is makes it differ.
  * Here they do what may take the turn from one, or begin work without it: a write that waits for
  * another thread, of more than a chunk of the ring; handlers of signals that come in calls that
- * wait; a program that is started and waits for another thread; threads that only yield;
- * what FUTEX_WAKE says, futex_waitv, and a slow end of a thread.  And what another build
+ * wait; a program that is started and waits for another thread; threads that only yield, or look
+ * at a clock until another has worked; what FUTEX_WAKE says, futex_waitv, and a slow end of a thread.  And what another build
  * (`PART other`) does otherwise: libc reads files for itself, or does not; the data of a
  * registration are others; it is late with what the monitor is asked for.
  */
@@ -233,6 +233,38 @@ static void one_yields(void)
 		CHECK(!pthread_create(&t[i], NULL, i ? let_others : make, (void *)i));
 	for (int i = 0; i < 4; i++)
 		CHECK(!pthread_join(t[i], NULL));
+}
+
+/* --- who spins for another, and looks what time it is --------------------------------------- */
+
+static atomic_int asked, answered;
+
+static void *answer(void *arg)
+{
+	while (atomic_load(&asked) >= 0) {
+		if (atomic_load(&asked) != atomic_load(&answered)) {
+			say("answers", number++);
+			atomic_store(&answered, atomic_load(&asked));
+		}
+		usleep(100);
+	}
+	return arg;
+}
+
+static void clock_spins(void)
+{
+	struct timespec now;
+	pthread_t t;
+
+	CHECK(!pthread_create(&t, NULL, answer, NULL));
+	for (int i = 1; i <= ROUNDS; i++) {
+		atomic_store(&asked, i);
+		while (atomic_load(&answered) != i)
+			CHECK(!clock_gettime(CLOCK_MONOTONIC, &now));
+		say("heard", number++);
+	}
+	atomic_store(&asked, -1);
+	CHECK(!pthread_join(t, NULL));
 }
 
 /* --- futexes ---------------------------------------------------------------------------- */
@@ -493,7 +525,7 @@ int main(int count, char **words)
 	} parts[] = {
 		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
 		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
-		{ "children", children_come },
+		{ "clock", clock_spins }, { "children", children_come },
 		{ "ends", ends_are_heard }, { "private", files_private }, { "registered", registered },
 		{ "code", code_comes },
 	};

@@ -132,8 +132,10 @@ bool baton_meet(struct thread *t, const struct event *e)
 }
 
 /*
- * It has made many calls since it took the baton, and others want that: they are next.  In a
- * follower the turn stands in front of the call's event.
+ * It has made many calls since it took the baton, and others want that: they are next.  One that
+ * spins for what another is to do often reads a clock meanwhile (Go's sweeper), which makes no
+ * call of the kernel's: those count, too.  In a follower the turn stands in front of the call's
+ * event.
  */
 void baton_yield(struct thread *t)
 {

@@ -93,7 +93,7 @@ static bool turn_ends(struct thread *t, long nr, const struct call_desc *d)
 		(call_ends(d) ? hold_leave : hold_give)(t);
 	else if (d->class == CLASS_LOCAL)
 		return false;
-	else if (!call_is_elastic(d))
+	else
 		baton_yield(t);
 	return true;
 }
