@@ -224,7 +224,7 @@ struct request {
 	uint64_t call[8];	/* number, six arguments, result; or as the kind says */
 	int64_t reply;
 	uint32_t seen;		/* the slot's word in the brief, when it was asked */
-	uint32_t pad;
+	uint32_t answered;	/* counts those that were, but of REQ_RUNS */
 	/* In the monitor's copy, from the kernel: */
 	int32_t pid, tid;
 	uint64_t at;		/* the request's address in that process */

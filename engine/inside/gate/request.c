@@ -138,8 +138,10 @@ void request_drop(struct thread *t)
 /* After request_post: waits for the answer. */
 long request_end(struct thread *t)
 {
-	long reply = request_wait(t) ? request_of(t)->reply : -ENOSYS;
+	struct request *r = request_of(t);
+	long reply = request_wait(t) ? r->reply : -ENOSYS;
 
+	r->answered += r->kind != REQ_RUNS;
 	request_drop(t);
 	return reply;
 }
@@ -162,6 +164,20 @@ long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		return -ENOSYS;
 	request_post(t, kind, a, b, c);
 	return request_end(t);
+}
+
+/*
+ * A monitor without a processor looks late: it may find asleep who has come to ask it meanwhile,
+ * and has its own answer first.
+ */
+long request_runs(struct thread *t, const struct thread *o)
+{
+	const struct request *r = request_of(o);
+	uint32_t before = __atomic_load_n(&r->answered, __ATOMIC_RELAXED);
+	long runs = request_ask(t, REQ_RUNS, (uint64_t)o->tid, 0, 0);
+
+	return request_awaited(o) || before != __atomic_load_n(&r->answered, __ATOMIC_RELAXED) ?
+	       RUNS_CPU : runs;
 }
 
 /* Tells, and goes on as soon as the monitor has heard. */

@@ -33,4 +33,7 @@ static inline bool request_awaited(const struct thread *o)
 	return __atomic_load_n(&r->state, __ATOMIC_RELAXED) == RS_ASKED && r->kind != REQ_RUNS;
 }
 
+/* What is wanting for it to go on: enum runs, or -errno. */
+long request_runs(struct thread *t, const struct thread *o);
+
 #endif

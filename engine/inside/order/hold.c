@@ -29,11 +29,13 @@
 #include "engine/inside/order/order.h"
 #include "engine/inside/rewind/stand.h"
 
-#define WANTED	0x80000000u	/* somebody sleeps for it */
-#define LEAVES	0x40000000u	/* who had it is about to end (`leaving`) */
-#define LENT	0x20000000u	/* who has it is in a call that is told */
-#define LENDS	0x1fff0000u	/* counts: a call is told from the next one */
-#define NAME	0x0000ffffu
+#define WANTED	0x80000000ull	/* somebody sleeps for it */
+#define LEAVES	0x40000000ull	/* who had it is about to end (`leaving`) */
+#define LENT	0x20000000ull	/* who has it is in a call that is told */
+#define LENDS	0x1fff0000ull	/* counts: a call is told from the next one */
+#define NAME	0x0000ffffull
+#define WORD	0xffffffffull	/* all of these: the futex */
+#define TAKE	(1ull << 32)	/* counts: it is taken anew, by whomever */
 #define PASSED_MOST	16	/* takes by others, while one sleeps for it */
 _Static_assert(AREA_THREADS < NAME, "each has a name");
 
@@ -42,10 +44,16 @@ static struct {
 	uint32_t was;
 } leaving;
 
-static uint32_t baton;		/* who has it: its block's index + 1, and the bits; 0: nobody */
-static uint32_t lends, takes;	/* who has it counts */
+/* Who has it: its block's index + 1, and the bits; 0: nobody.  And how often it was taken. */
+static uint64_t baton;
+static uint32_t lends;		/* who has it counts */
 static uint32_t sleepers;	/* threads that wait for it */
 static uint32_t passed;		/* so often it was taken by others meanwhile */
+
+static uint64_t word_now(void)
+{
+	return __atomic_load_n(&baton, __ATOMIC_RELAXED);
+}
 
 static uint32_t name_of(const struct thread *t)
 {
@@ -70,13 +78,13 @@ bool hold_is_wanted(void)
 
 void hold_give(struct thread *t)
 {
-	uint32_t was = __atomic_load_n(&baton, __ATOMIC_RELAXED);
+	uint64_t was = word_now();
 
 	if (!t->baton)
 		return;
 	t->baton = 0;
 	/* Who takes it sees what was done; it may have been taken away. */
-	while ((was & NAME) == name_of(t) && !PUBLISH_IF(baton, &baton, &was, 0))
+	while ((was & NAME) == name_of(t) && !PUBLISH_IF(baton, &baton, &was, was & ~WORD))
 		;
 	if ((was & NAME) == name_of(t) && was & WANTED)
 		OWN3(__NR_futex, &baton, FUTEX_WAKE_PRIVATE, 1);
@@ -84,7 +92,7 @@ void hold_give(struct thread *t)
 
 void hold_lend(struct thread *t)
 {
-	uint32_t was = __atomic_load_n(&baton, __ATOMIC_RELAXED);
+	uint64_t was = word_now();
 
 	MUST(!t->following);
 	lends += LENDS & -LENDS;
@@ -95,7 +103,7 @@ void hold_lend(struct thread *t)
 
 bool hold_back(struct thread *t)
 {
-	uint32_t was = __atomic_load_n(&baton, __ATOMIC_RELAXED);
+	uint64_t was = word_now();
 
 	while (t->baton && (was & NAME) == name_of(t) && was & LENT &&
 	       !CONSUME_IF(baton, &baton, &was, was & ~LENT))
@@ -110,7 +118,8 @@ bool hold_back(struct thread *t)
  */
 void hold_leave(struct thread *t)
 {
-	uint32_t was = name_of(t), word;
+	uint64_t was = word_now();
+	uint32_t word;
 
 	if (!t->baton || !t->clear_tid || target_in(&word, t->clear_tid, sizeof(word)) || !word) {
 		hold_give(t);
@@ -119,7 +128,8 @@ void hold_leave(struct thread *t)
 	leaving.at = t->clear_tid;
 	leaving.was = word;
 	t->baton = 0;
-	while ((was & NAME) == name_of(t) && !PUBLISH_IF(baton, &baton, &was, LEAVES | WANTED))
+	while ((was & NAME) == name_of(t) &&
+	       !PUBLISH_IF(baton, &baton, &was, (was & ~WORD) | LEAVES | WANTED))
 		;
 }
 
@@ -141,11 +151,10 @@ static bool has_left(uint64_t waited)
 
 /* Who has it, since when, by its own time, and when we look next whether it runs. */
 struct holder {
-	uint32_t word, take;
-	uint64_t since, cpu, look;
+	uint64_t word, since, cpu, look;
 };
 
-static const struct thread *holder_of(uint32_t word)
+static const struct thread *holder_of(uint64_t word)
 {
 	return block_live((word & NAME) - 1);
 }
@@ -162,12 +171,10 @@ static bool waits_for_us(const struct thread *o)
 }
 
 /* It has taken it anew, or is in another call, which is another reason to have it. */
-static void holder_see(struct holder *h, uint32_t word, uint64_t now, uint64_t cpu)
+static void holder_see(struct holder *h, uint64_t word, uint64_t now, uint64_t cpu)
 {
-	uint32_t take = __atomic_load_n(&takes, __ATOMIC_RELAXED);
-
-	if (!h->word || h->take != take || (h->word ^ word) & NAME)
-		*h = (struct holder){ 0, take, now, cpu, 0 };
+	if (!h->word || (h->word ^ word) / TAKE)
+		*h = (struct holder){ 0, now, cpu, 0 };
 	if (h->word != word)
 		h->look = now + (word & LENT ? PAUSE_FIRST_NS : wait_limit(WAIT_baton));
 	h->word = word;
@@ -178,7 +185,7 @@ static void holder_see(struct holder *h, uint32_t word, uint64_t now, uint64_t c
  * has gone.  One that has had no processor is waited for, and one that wants a page or a disk, but
  * for longer than all waits.
  */
-static bool is_over(struct thread *t, struct holder *h, uint32_t word, uint64_t now)
+static bool is_over(struct thread *t, struct holder *h, uint64_t word, uint64_t now)
 {
 	const struct thread *o = holder_of(word);
 	uint64_t cpu = cpu_of(o), limit = wait_limit(WAIT_baton);
@@ -190,7 +197,8 @@ static bool is_over(struct thread *t, struct holder *h, uint32_t word, uint64_t 
 	if (now < h->look || (!(word & LENT) && waits_for_us(o)))
 		return false;
 	h->look = word & LENT ? now : now + limit;
-	runs = request_ask(t, REQ_RUNS, (uint64_t)o->tid, 0, 0);
+	/* A call may as well wait for the monitor. */
+	runs = word & LENT ? request_ask(t, REQ_RUNS, (uint64_t)o->tid, 0, 0) : request_runs(t, o);
 	return runs <= 0 || (runs == RUNS_DISK && now - h->since >= WAIT_LONG_NS);
 }
 
@@ -199,7 +207,7 @@ static bool is_over(struct thread *t, struct holder *h, uint32_t word, uint64_t 
  * for that came before this turn.  What it is told next may be a turn of its own; or nothing, where
  * it was killed by an execve before that.
  */
-static bool is_left(const struct thread *t, uint32_t word)
+static bool is_left(const struct thread *t, uint64_t word)
 {
 	const struct thread *o = t->following && word & NAME ? holder_of(word) : NULL;
 
@@ -210,7 +218,7 @@ static bool is_left(const struct thread *t, uint32_t word)
  * It does what its twin did, which has lost it, or has not: then it is waited for until nothing in
  * the process goes on.
  */
-static bool is_lost(struct thread *t, struct holder *h, uint32_t word, uint64_t now, bool lost)
+static bool is_lost(struct thread *t, struct holder *h, uint64_t word, uint64_t now, bool lost)
 {
 	const struct thread *o = holder_of(word);
 
@@ -226,23 +234,26 @@ static bool is_lost(struct thread *t, struct holder *h, uint32_t word, uint64_t 
 }
 
 /* Who has it is to have it no longer. */
-static bool is_due(struct thread *t, struct holder *h, uint32_t was, uint64_t now, bool lost)
+static bool is_due(struct thread *t, struct holder *h, uint64_t was, uint64_t now, bool lost)
 {
-	uint32_t word = was & ~WANTED;
+	uint64_t word = was & ~WANTED;
 
-	return word && (t->following ? is_lost(t, h, word, now, lost) : is_over(t, h, word, now));
+	if (!(word & WORD))
+		return false;
+	return t->following ? is_lost(t, h, word, now, lost) : is_over(t, h, word, now);
 }
 
 /* Until somebody gives it up, or so long. */
-static void word_sleep(uint32_t was, uint64_t ns)
+static void word_sleep(uint64_t was, uint64_t ns)
 {
 	struct __kernel_timespec pause = { 0, (long long)ns };
+	uint32_t word = (uint32_t)was;
 
 	__atomic_fetch_add(&sleepers, 1, __ATOMIC_RELAXED);
-	if (was & WANTED || !was ||
+	if (was & WANTED || !word ||
 	    __atomic_compare_exchange_n(&baton, &was, was | WANTED, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
-		OWN4(__NR_futex, &baton, FUTEX_WAIT_PRIVATE, was ? was | WANTED : 0, &pause);
+		OWN4(__NR_futex, &baton, FUTEX_WAIT_PRIVATE, word ? was | WANTED : 0, &pause);
 	__atomic_fetch_sub(&sleepers, 1, __ATOMIC_RELAXED);
 }
 
@@ -253,25 +264,29 @@ static bool is_others_turn(const struct thread *t)
 	       __atomic_add_fetch(&passed, 1, __ATOMIC_RELAXED) > PASSED_MOST;
 }
 
+static bool word_take(uint64_t *was, uint64_t name)
+{
+	return CONSUME_IF(baton, &baton, was, (*was & ~WORD) + TAKE + name);
+}
+
 static void taken(struct thread *t, bool slept)
 {
 	t->baton = 1;
-	takes++;
 	if (slept)
 		__atomic_store_n(&passed, 0, __ATOMIC_RELAXED);
 }
 
 enum hold hold_take(struct thread *t, bool lost)
 {
-	struct holder h = { 0, 0, 0, 0, 0 };
-	uint64_t begun = 0, sleep = PAUSE_FIRST_NS;
+	struct holder h = { 0, 0, 0, 0 };
+	uint64_t begun = 0, sleep = PAUSE_FIRST_NS, was;
 	enum hold got = HOLD_TAKEN;
-	uint32_t name = name_of(t), was = 0;
+	uint64_t name = name_of(t);
 	bool met = false;
 
 	if (is_others_turn(t))
 		word_sleep(0, sleep);
-	for (; !CONSUME_IF(baton, &baton, &was, name); was = 0) {
+	for (was = word_now(); was & WORD || !word_take(&was, name); was = word_now()) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 		bool left = is_left(t, was);
 
@@ -284,20 +299,20 @@ enum hold hold_take(struct thread *t, bool lost)
 		}
 		if (!t->following && t->park)
 			return HOLD_NOT;
-		if ((was & ~WANTED) == LEAVES) {
-			if (has_left(now - begun) && CONSUME_IF(baton, &baton, &was, name))
+		if (was & LEAVES) {
+			if (has_left(now - begun) && word_take(&was, name))
 				break;
 			continue;
 		}
 		if (left || is_due(t, &h, was, now, lost)) {
 			met = !left && !(was & LENT);
 			got = HOLD_AWAY;
-			if (CONSUME_IF(baton, &baton, &was, name))
+			if (word_take(&was, name))
 				break;
 			got = HOLD_TAKEN;	/* whoever has it by now has just begun */
 			continue;
 		}
-		if (was)
+		if (was & WORD)
 			word_sleep(was, sleep);
 		sleep = pause_longer(sleep);
 	}

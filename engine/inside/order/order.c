@@ -476,25 +476,6 @@ bool order_sleeper_behind(const struct thread *t)
 	return false;
 }
 
-/* Another thread of the process would go on by itself, if that, or the monitor, had a processor. */
-bool order_others_able(struct thread *t)
-{
-	const struct thread *o;
-
-	for (uint32_t i = 0; (o = block_next(&i)); i++) {
-		uint32_t waits = CONSUME(thread_waits, &o->waits);
-
-		if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
-		    order_stands_till(o))
-			continue;
-		/* Its event is there, and it is woken; or what it does is not ours to see. */
-		if ((waits && waits != WAITS_ASLEEP) || request_awaited(o) ||
-		    request_ask(t, REQ_RUNS, (uint64_t)o->tid, 0, 0) > 0)
-			return true;
-	}
-	return false;
-}
-
 /* One that sleeps until another wakes it may never ask for what it was told. */
 bool order_is_awake(const struct thread *o)
 {

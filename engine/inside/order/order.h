@@ -24,6 +24,7 @@ void order_wait_all(struct thread *t, uint64_t seq);
 void order_wait_all_told(struct thread *t, uint64_t seq);
 /* No other thread of the process will go on by itself. */
 bool order_all_stand(const struct thread *t);
+/* Another thread of the process would go on by itself, if that, or the monitor, had a processor. */
 bool order_others_able(struct thread *t);
 bool order_sleeper_behind(const struct thread *t);
 /* Nothing but queries and clocks is left in the thread's lane. */

@@ -88,6 +88,67 @@ struct bucket lock_buckets[LOCK_BATON_BUCKET + 1];
 uint32_t lock_progress;	/* turns that came */
 static uint32_t noted;
 
+/* --- whether the process goes on by itself ------------------------------------------------ */
+
+/* All that the process' threads have done that others could wait for. */
+static uint64_t moves_of(const struct thread *t)
+{
+	uint64_t moves = __atomic_load_n(&lock_progress, __ATOMIC_RELAXED);
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		/* One that is being made has none. */
+		const struct slot *s = __atomic_load_n(&o->slot, __ATOMIC_RELAXED);
+
+		if (o->pid == t->pid && s)
+			moves += __atomic_load_n(&s->calls, __ATOMIC_RELAXED) +
+				 __atomic_load_n(&s->taken, __ATOMIC_RELAXED);
+	}
+	return moves;
+}
+
+/* What another does is not said by what it waits for. */
+static bool is_unknown(const struct thread *o, const struct thread *t)
+{
+	return o != t && o->pid == t->pid && o->following && o->has_lane && !order_stands_till(o);
+}
+
+/* Its event is there, and it is woken; or it waits for the monitor. */
+static bool goes_on(const struct thread *o)
+{
+	uint32_t waits = CONSUME(thread_waits, &o->waits);
+
+	return (waits && waits != WAITS_ASLEEP) || request_awaited(o);
+}
+
+static bool others_go_on(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (is_unknown(o, t) && goes_on(o))
+			return true;
+	return false;
+}
+
+/*
+ * What its threads wait for they say; of one that says nothing the monitor sees whether it wants a
+ * processor.  But it may want one, too, and see that late: its word holds where nobody has done
+ * anything since it was asked for.
+ */
+bool order_others_able(struct thread *t)
+{
+	uint64_t moves = moves_of(t);
+	const struct thread *o;
+
+	if (others_go_on(t))
+		return true;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (is_unknown(o, t) && request_runs(t, o) > 0)
+			return true;
+	return others_go_on(t) || moves != moves_of(t);
+}
+
 static void idling_begin(struct idling *p)
 {
 	p->since = clock_ns(CLOCK_MONOTONIC);
