@@ -11,34 +11,30 @@
 #include <linux/futex.h>
 
 #include "engine/core/must.h"
-#include "engine/core/pairs.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/takeover/robust.h"
 
 #define NEXT_PI		1ull	/* of an address: its mutex inherits priority */
 
-/* The kernel says so, by adding nothing: else a write might be our fault. */
-static bool word_can_be_written(uint64_t at)
-{
-	return !(at % sizeof(uint32_t)) &&
-	       OWN6(__NR_futex, at, FUTEX_WAKE_OP, 0, 0, at, FUTEX_OP(FUTEX_OP_ADD, 0, 0, 0)) >= 0;
-}
-
 /* `asked`: it was about to take it, or to give it up. */
 static void word_leave(const struct thread *t, uint64_t at, bool inherits, bool asked)
 {
-	uint32_t *word = (uint32_t *)at, was;
+	uint32_t was;
 	bool wakes;
 
-	if (!word_can_be_written(at) || target_in(&was, at, sizeof(was)))
+	if (at % sizeof(was) || target_in(&was, at, sizeof(was)))
 		return;
 	wakes = asked && !(was & FUTEX_TID_MASK);	/* given up, and nobody woken yet */
-	while ((was & FUTEX_TID_MASK) == (uint32_t)t->vtid &&
-	       !PUBLISH_IF(mutex_word, word, &was, (was & FUTEX_WAITERS) | FUTEX_OWNER_DIED))
-		;
-	wakes |= (was & FUTEX_TID_MASK) == (uint32_t)t->vtid && was & FUTEX_WAITERS;
+	while ((was & FUTEX_TID_MASK) == (uint32_t)t->vtid) {
+		wakes = was & FUTEX_WAITERS;
+		if (target_swap(at, (int32_t)was,
+				(int32_t)((was & FUTEX_WAITERS) | FUTEX_OWNER_DIED)) ||
+		    target_in(&was, at, sizeof(was)))
+			return;
+	}
 	if (wakes && !inherits)
 		OWN3(__NR_futex, at, FUTEX_WAKE, 1);
 }
