@@ -24,6 +24,7 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
@@ -266,6 +267,35 @@ void tick_told(struct thread *t)
 	holder_waits = false;
 }
 
+/*
+ * It tells of something, or has, and is not back in the program, which may be about to write that
+ * down: whom it wakes by that often has its processor next.
+ */
+static bool is_telling(const struct thread *o)
+{
+	return __atomic_load_n(&o->busy, __ATOMIC_RELAXED) && !CONSUME(thread_away, &o->away) &&
+	       CONSUME(thread_waits, &o->waits) != WAITS_FULL && !request_awaited(o);
+}
+
+/* What they have told so far comes before the fork in followers: so it does here. */
+void tick_fork(struct thread *t)
+{
+	struct hold h = { 0 };
+	const struct thread *o;
+
+	MUST(t->has_lane && !t->following);
+	/* Of two that fork neither waits for the other. */
+	PUBLISH(thread_away, &t->away, AWAY_NUMBERED);
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t || o->pid != t->pid || !o->has_lane || o->following)
+			continue;
+		hold_next(&h);
+		while (is_telling(o) && hold_step(&h, o))
+			;
+	}
+	hold_end(&h);
+}
+
 /* The second that the call has read, of which clock; 0: none that ticks. */
 static uint32_t clock_second(const struct walk *w, long nr, uint32_t *clock)
 {
@@ -337,7 +367,7 @@ void ticks_lead(struct thread *t)
 /* A copy of the process: one thread. */
 void ticks_fork(struct thread *t)
 {
-	t->holds = 0;
+	t->holds = t->away = 0;
 	if (!tick_holder && !holder_waits)
 		return;
 	tick_holder = NULL;

@@ -15,6 +15,8 @@ uint64_t tick_number(struct thread *t, bool hold);
 void tick_told(struct thread *t);
 void tick_stand(const struct thread *t);
 void tick_end(struct thread *t);
+/* The thread is about to fork. */
+void tick_fork(struct thread *t);
 void ticks_lead(struct thread *t);
 void ticks_fork(struct thread *t);
 

@@ -21,9 +21,11 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/lanes/tick.h"
 #include "engine/inside/order/baton.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/realm/realm.h"
+#include "engine/inside/record/care.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/life.h"
 #include "engine/inside/record/others.h"
@@ -66,7 +68,10 @@ static long lead_clone(struct thread *t, long nr)
 	if (lane != CHUNK_NONE)
 		life = streams_section(&streams, streams.self)->lane[lane].life;
 	t->fork_seq = FORK_UNDRAWN;
+	if (locks_led && !stateless && !(clone_asked(t, nr).flags & CLONE_VM))
+		tick_fork(t);
 	result = serve_special(t, nr);
+	t->away = 0;
 	missed = baton_missed(t, call_find(nr));
 	forked = t->fork_seq != FORK_UNDRAWN;
 	if (result < 0 && lane != CHUNK_NONE)
