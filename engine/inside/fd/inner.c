@@ -1,9 +1,10 @@
 /*
- * Inner descriptors: pipes, pairs and eventfds of the process itself, by which its
+ * Inner descriptors: pipes, pairs, eventfds and timerfds of the process itself, by which its
  * threads tell each other that there is something to do.  What a thread does before it
  * rings there, the other finds done when it has read: each has an object, by which a leader
  * says that the read comes behind the write (lanes/edge.h).  What is written to one end
- * of a pipe or pair is read at the other.
+ * of a pipe or pair is read at the other; that it is closed, too.  A signalfd's are the
+ * process' signals.
  *
  * How often an eventfd (a bell) is rung for the same thing depends on when the other
  * wakes: it is asked by bare atomics.
@@ -67,6 +68,12 @@ void set_made(long fd)
 	inner_mark(fd, FD_SET, objects_new());
 }
 
+/* What is read from it are signals. */
+static bool of_signals(const struct call_desc *d)
+{
+	return d->args[1].kind == KIND_MEM && d->args[1].what == LAYOUT_sigset;
+}
+
 void inner_made(const struct walk *w)
 {
 	const struct call_desc *d = w->desc;
@@ -76,7 +83,11 @@ void inner_made(const struct walk *w)
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_MEM && d->args[i].what == LAYOUT_fdpair)
 			pair_made(w->args[i]);
-	if (d->result == KIND_FD)
+	if (d->result != KIND_FD)
+		return;
+	if (of_signals(d))
+		inner_mark(w->result, FD_INNER, OBJECT_SIGNALS);
+	else
 		inner_mark(w->result, FD_INNER | FD_BELL, objects_new());
 }
 
@@ -141,6 +152,8 @@ void inner_learn(long fd, const char *link)
 		return;
 	if (begins(link, "anon_inode:[eventfd]"))
 		inner_mark(fd, FD_INNER | FD_BELL, objects_new());
+	else if (begins(link, "anon_inode:[signalfd]"))
+		inner_mark(fd, FD_INNER, OBJECT_SIGNALS);
 	else if (begins(link, "pipe:["))
 		pipe_learn(fd, link);
 	else if (begins(link, "socket:[") && is_own_pair(fd))

@@ -21,7 +21,7 @@
 
 enum fd_mark {
 	FD_INNER = 1,		/* the process' own threads speak by it: inner.c */
-	FD_BELL = 2,		/* it is an eventfd of that kind */
+	FD_BELL = 2,		/* it is one of that kind with a count: an eventfd, a timerfd */
 	FD_PRIVATE = 4,		/* each version has its own: private.c */
 	FD_LED = 8,		/* it leads to a file whose content was told: places.c */
 	FD_INPUT = 16,		/* a connection, whose bytes are kept for findings: inputs.c */

@@ -27,7 +27,7 @@ enum care {
 	CARE_NUMBER	= 1u << 31,	/* it may be given a descriptor */
 	/* Its event may have an edge: after_others. */
 	CARE_EDGES	= CARE_POLLS | CARE_NUMBER | TRAIT_READS | TRAIT_WRITES | TRAIT_SIGNALS |
-			  TRAIT_SLEEPS | TRAIT_CLOSES_RANGE,
+			  TRAIT_SLEEPS | TRAIT_WAITS | TRAIT_CLOSES_RANGE,
 };
 
 _Static_assert(TRAIT_COUNT <= 28, "care and traits are one word");
@@ -42,6 +42,21 @@ unsigned care_of(const struct call_desc *d);
 static INLINE bool call_gives(const struct call_desc *d)
 {
 	return d->class == CLASS_EFFECT && d->result != KIND_FD;
+}
+
+/*
+ * Some give and take in one: a semaphore, a lock of files, splice.  They are numbered behind, for
+ * they come behind what they took, however long that took them.
+ */
+static INLINE bool call_meets(const struct call_desc *d)
+{
+	return call_gives(d) && d->traits & TRAIT_WAITS;
+}
+
+/* It may take what others gave by no descriptor that is inner. */
+static INLINE bool care_takes_other(unsigned care)
+{
+	return care & TRAIT_WAITS && !(care & (TRAIT_READS | TRAIT_POLLS | TRAIT_SLEEPS));
 }
 
 /* Without what is known of its arguments alone (CARE_ALIAS). */

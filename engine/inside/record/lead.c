@@ -295,7 +295,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		tick_over(t);
 		return lead_life(t, nr, &w);
 	}
-	seq = seq_before(t, call_gives(w.desc));
+	seq = seq_before(t, care);
 	giving_begin(t, &w, care, seq);
 	t->away = away_in(care, seq);
 	call_lends(t);

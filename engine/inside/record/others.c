@@ -27,11 +27,26 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/state/take.h"
 
+/* Who reads at the other end of a pipe finds that this one is closed. */
+static void ends_give(struct thread *t, struct numbers n)
+{
+	if (!locks_on || !t->has_lane || !stream_followed(t) || in_turns())
+		return;
+	FD_ROWS_EACH(fd, n)
+		if (inner_is(fd))
+			object_give(t, object_behind(fd), false);
+}
+
+static bool may_be_kept(struct numbers n)
+{
+	const struct fd_row *r = fd_row(n.first);
+
+	return n.first != n.last || (r && fd_row_kept(r));
+}
+
 static void leader_gone(struct thread *t, struct numbers n)
 {
-	const struct fd_row *r = n.first == n.last ? fd_row(n.first) : NULL;
-
-	if (n.first == n.last && (!r || !fd_row_kept(r)))
+	if (!may_be_kept(n))
 		return;
 #define KEPT(name, leader, follower, ...) leader(t, n);
 #include "engine/inside/fd/kept.def"
@@ -55,9 +70,11 @@ void numbers_go(struct thread *t, const struct walk *w)
 		return;
 	MUST(n.first >= 0 && n.first <= n.last && !t->following);
 	take_closing(t, n, call_has(w->desc, TRAIT_REPLACES) ? (int32_t)w->args[0] : -1);
-	if (call_has(w->desc, TRAIT_REPLACES))
+	if (!may_be_kept(n))
 		return;
-	leader_gone(t, n);
+	ends_give(t, n);
+	if (!call_has(w->desc, TRAIT_REPLACES))
+		leader_gone(t, n);
 }
 
 void numbers_came(struct thread *t, const struct walk *w)
@@ -88,12 +105,26 @@ static void number_give(struct thread *t, int64_t fd)
 			edge_to(t->lane, t->writer.lane->life, t->writer.head, EDGE_DONE));
 }
 
+/* Into another descriptor than it takes from (splice, tee), or where no descriptor leads. */
+static void meeting_give(struct thread *t, const struct walk *w)
+{
+	if (!call_has(w->desc, TRAIT_READS)) {
+		object_give(t, OBJECT_OTHER, false);
+		return;
+	}
+	for (unsigned i = 1; i < w->desc->nargs; i++)
+		if (w->desc->args[i].kind == KIND_FD && inner_is((int32_t)w->args[i]))
+			object_give(t, object_behind((int32_t)w->args[i]), false);
+}
+
 /* What the call gives, another thread may meet before it is told. */
 void giving_begin(struct thread *t, const struct walk *w, unsigned care, uint64_t seq)
 {
 	long fd = (int32_t)w->args[0];
 	bool writes;
 
+	if (care & CARE_GIVES && call_meets(w->desc) && !in_turns())
+		meeting_give(t, w);
 	if (!seq)
 		return;
 	if (care & TRAIT_CLOSES) {
@@ -151,5 +182,7 @@ uint8_t after_others(struct thread *t, const struct walk *w, unsigned care, uint
 		object_take(t, object_at(fd), seq);
 	if (care & TRAIT_SLEEPS)
 		object_take(t, OBJECT_SIGNALS, seq);
+	else if (care_takes_other(care))
+		object_take(t, OBJECT_OTHER, seq);
 	return edge_flag(t);
 }

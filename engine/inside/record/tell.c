@@ -139,7 +139,7 @@ static INLINE bool row_is_quick(const struct call_desc *d)
 /* The same where there are threads. */
 static INLINE bool row_is_quick_asked(const struct call_desc *d)
 {
-	return row_is_quick(d) &&
+	return row_is_quick(d) && !care_takes_other(care_of_row(d)) &&
 	       !(care_of_row(d) & (CARE_NUMBER | TRAIT_SLEEPS | TRAIT_SIGNALS | TRAIT_CLOCK));
 }
 
@@ -247,8 +247,9 @@ static INLINE uint64_t row_before(struct thread *t, const struct walk *w, long n
 		return 0;
 	if (care & (TRAITS_GONE | TRAIT_REGISTERS | TRAIT_SIGNALS))
 		return care_before(t, w, nr, care);
-	seq = seq_before(t, true);
-	if (care & TRAIT_WRITES && fd_is((int32_t)w->args[0], FD_INNER))
+	seq = seq_before(t, care);
+	if (call_meets(w->desc) ||
+	    (care & TRAIT_WRITES && fd_is((int32_t)w->args[0], FD_INNER)))
 		giving_begin(t, w, care, seq);
 	return seq;
 }

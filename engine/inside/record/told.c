@@ -12,7 +12,7 @@
 
 uint64_t care_before(struct thread *t, const struct walk *w, long nr, unsigned care)
 {
-	uint64_t seq = seq_before(t, care & CARE_GIVES);
+	uint64_t seq = seq_before(t, care);
 
 	if (care & TRAITS_GONE)
 		numbers_go(t, w);

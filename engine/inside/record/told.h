@@ -46,10 +46,10 @@ static INLINE bool care_is_told(unsigned care)
 	return care & CARE_TOLD || (care & TRAIT_EPOLL && epoll_inherited());
 }
 
-/* A number for a call that gives, where there are others to give to. */
-static inline uint64_t seq_before(struct thread *t, bool gives)
+/* A number for a call that gives and takes nothing, where there are others to give to. */
+static inline uint64_t seq_before(struct thread *t, unsigned care)
 {
-	if (!gives || !locks_on)
+	if (!(care & CARE_GIVES) || care & TRAIT_WAITS || !locks_on)
 		return 0;
 	return seq_shown(t, true, &t->shows);
 }
@@ -216,6 +216,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 	}
 	if (seq && t->writer.lane->giving)
 		given(t, w);
+	else if (t->edge && w->result == CALL_RESTART)
+		edge_tell(t, 0);
 	if (care & TRAIT_REGISTERS)
 		epoll_lead_end(t, w->result);
 }
