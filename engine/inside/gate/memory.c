@@ -62,11 +62,25 @@ void pages_own(const void *from, uint64_t len)
 	OWN3(__NR_madvise, start, (end - start + 0xfff) & ~0xfffull, MADV_POPULATE_WRITE);
 }
 
+LEADS static const void *also[LEADS_ALSO];
+
+void leads_also(const void *page)
+{
+	uint32_t i = 0;
+
+	while (i < LEADS_ALSO && also[i])
+		i++;
+	MUST(page && i < LEADS_ALSO);
+	also[i] = page;
+}
+
 void leads_own(void)
 {
 	extern char leads_start[], leads_end[];
 
 	pages_own(leads_start, (uint64_t)(leads_end - leads_start));
+	for (uint32_t i = 0; i < LEADS_ALSO && also[i]; i++)
+		pages_own(also[i], 1);
 }
 
 /* The compiler may call these two for structures; nobody else (poison.h). */

@@ -22,6 +22,9 @@ long own_share(uint64_t len);
 #define LEADS	__attribute__((section(".bss.leads")))
 /* The pages are there, and this process's alone. */
 void pages_own(const void *from, uint64_t len);
+/* Of what cannot stand there: the page that is written then. */
+#define LEADS_ALSO	4
+void leads_also(const void *page);
 void leads_own(void);
 void bytes_copy(void *to, const void *from, size_t len);
 void bytes_zero(void *to, size_t len);

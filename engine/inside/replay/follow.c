@@ -383,6 +383,7 @@ void follow_begin(struct thread *t)
 	t->reader.cursor->pid = t->pid;
 	if (boot.vpid)
 		t->vpid = t->vtid = boot.vpid;
+	ids_ready(t);
 	if (!t->reader.pos && !(boot.hidden & HIDDEN_MOVES))
 		return;
 	e = follow_event(t);

@@ -211,6 +211,7 @@ static void company_begin(struct thread *t)
 	lead_prepare();
 	tell_prepare();
 	ways_baton();
+	standing_ready();
 	if (threads_begin(t)) {
 		locks_begin();
 		baton_begin(t);

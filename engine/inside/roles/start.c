@@ -35,6 +35,7 @@
 #include "engine/inside/state/children.h"
 #include "engine/inside/state/space.h"
 #include "engine/inside/state/take.h"
+#include "engine/inside/takeover/standing.h"
 
 void inside_begin(struct thread *t);
 
@@ -93,6 +94,7 @@ static void stream_begin(struct thread *t)
 	lead_prepare();
 	tell_prepare();
 	ways_baton();
+	standing_ready();
 	t->following = boot.role == ROLE_FOLLOWER;
 	if (t->following) {
 		room_ready(t);

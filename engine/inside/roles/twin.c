@@ -28,6 +28,7 @@
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
@@ -48,7 +49,7 @@
 static struct part { uint64_t to, len, at; } parts[TWIN_PARTS];
 static struct twin_start start;
 static int32_t refused_for;	/* a thread, where an enum twin_refusal says why */
-static bool is_new;		/* a twin, none of whose threads has been told to follow yet */
+LEADS static bool is_new;	/* a twin, none of whose threads has been told to follow yet */
 
 bool twin_is_new(void)
 {

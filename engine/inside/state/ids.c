@@ -18,6 +18,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/gate/thread.h"
@@ -74,14 +75,32 @@ static void ids_hold(const struct thread *t)
 	children_each(id_hold);
 }
 
+static bool translated;	/* by the ways that this process' calls take */
+
+static void ids_translate(void)
+{
+	if (translated)
+		return;
+	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++)
+		if (call_has(call_find(nr), TRAIT_HOT) && call_has_ids(call_find(nr)))
+			way_set((unsigned)nr + 1, WAY_LONG);
+	translated = true;
+}
+
+/* Clients wait when it comes to lead, and to go through all calls takes a while. */
+void ids_ready(const struct thread *t)
+{
+	MUST(t->following && t->vpid > 0);
+	ids_translate();
+	pages_own(id_word(t->vpid), 1);
+}
+
 /* The version takes over, or will follow: from here on ids are translated (ids_call.c). */
 void ids_begin(struct thread *t)
 {
 	ids_hold(t);
 	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
-	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++)
-		if (call_has(call_find(nr), TRAIT_HOT) && call_has_ids(call_find(nr)))
-			way_set((unsigned)nr + 1, WAY_LONG);
+	ids_translate();
 }
 
 /* Of a thread of this process, by what it believes or by what the kernel says; or NULL. */

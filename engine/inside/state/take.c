@@ -69,8 +69,8 @@
 #define RIGHTS		1
 
 /* What comes of the old leader's state; one thread at a time. */
-static struct taken_message message;
-static struct {
+LEADS static struct taken_message message;
+LEADS static struct {
 	uint64_t len;
 	int32_t level, type;
 	int32_t fd[TAKEN_ROWS];
@@ -91,8 +91,8 @@ LEADS static struct later {
 	int32_t got[TAKEN_WATCHES];	/* the pidfds, out of the way */
 } *later;
 
-static int64_t taken_at;
-static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
+LEADS static int64_t taken_at;
+LEADS static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
 
 static int32_t epoll_at(uint32_t i)
 {
@@ -187,8 +187,8 @@ static int32_t moved_up(int32_t fd)
 
 /* --- what each message has ----------------------------------------------------------------- */
 
-static uint32_t came;		/* descriptors that are under their numbers */
-static long lacking;		/* why some are not; 0: all that came are */
+LEADS static uint32_t came;		/* descriptors that are under their numbers */
+LEADS static long lacking;		/* why some are not; 0: all that came are */
 
 static void numbers_receive(struct thread *t, uint32_t n)
 {
@@ -410,9 +410,13 @@ void room_ready(struct thread *t)
 
 	MUST(t->following && t->lane < LANES);
 	room_make(t);
+	takers_ready();
+	leads_also(&epolls.used);
+	if (epolls.page[0])	/* else there was no memory */
+		leads_also(epolls.page[0]);
 	leads_own();
-	pages_own(epolls.page[0], 1);
 	pages_own(&own->faulted[t->lane], 1);
+	pages_own(&own->left[t->lane], 1);
 	pages_own(&own->lane[t->lane], 1);
 	pages_own(own->chunk_owner, 1);
 }

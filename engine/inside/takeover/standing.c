@@ -26,6 +26,11 @@ _Static_assert(STANDING_FDS % 64 == 0 && STANDING_FDS >= LEAST, "words of bits")
 _Static_assert(!(LEAST & (LEAST - 1)) && !(STANDING_FDS & (STANDING_FDS - 1)), "it is doubled");
 struct standing_fds standing_fds;
 
+void standing_ready(void)
+{
+	pages_own(&standing_fds, sizeof(standing_fds.word[0]) + 8);
+}
+
 static bool all_stand(const struct thread *t)
 {
 	const struct thread *o;

@@ -12,6 +12,8 @@ static inline bool company_wanted(void)
 {
 	return __builtin_expect(__atomic_load_n(&brief()->company, __ATOMIC_RELAXED), 0);
 }
+/* What it will write then is there: clients may wait. */
+void standing_ready(void);
 /* The thread comes to stand, and goes on. */
 void standing_begin(struct thread *t);
 /* What it has of them then, in 2 * STANDING_TOLD words; 0: that is not all, or not known. */

@@ -32,6 +32,12 @@ static struct taker {
 } takers[TAKERS];
 LEADS static uint32_t takers_high;	/* rows below have been used */
 
+/* The first is taken while clients wait. */
+void takers_ready(void)
+{
+	leads_also(takers);
+}
+
 /* A child that has been given the memory of its parent, and nothing else. */
 bool take_is_guest(const struct thread *t)
 {

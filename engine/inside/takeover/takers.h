@@ -12,6 +12,8 @@ void take_end(struct taker *r);
 bool take_is_guest(const struct thread *t);
 /* This process leads, whatever this thread has still to read. */
 bool take_is_done(void);
+/* A follower begins. */
+void takers_ready(void);
 /* What modules.def says of it. */
 void take_reset(struct thread *t);
 void take_fork(struct thread *t);
