@@ -45,7 +45,8 @@ void robust_leave(const struct thread *t)
 	uint64_t at = 0, size = 0, next;
 
 	MUST(t->tid > 0);
-	if (t->vtid == t->tid || OWN3(__NR_get_robust_list, 0, &at, &size) < 0 || !at ||
+	/* One that is alone has no other id. */
+	if (!t->vtid || t->vtid == t->tid || OWN3(__NR_get_robust_list, 0, &at, &size) < 0 || !at ||
 	    target_in(&head, at, sizeof(head)))
 		return;
 	next = (uint64_t)head.list.next;
