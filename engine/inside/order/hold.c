@@ -121,12 +121,14 @@ void hold_leave(struct thread *t)
 	uint64_t was = word_now();
 	uint32_t word;
 
-	if (!t->baton || !t->clear_tid || target_in(&word, t->clear_tid, sizeof(word)) || !word) {
+	/* Who has lost it writes over nobody's word. */
+	if (!t->baton || (was & NAME) != name_of(t) || !t->clear_tid ||
+	    target_in(&word, t->clear_tid, sizeof(word)) || !word) {
 		hold_give(t);
 		return;
 	}
-	leaving.at = t->clear_tid;
-	leaving.was = word;
+	__atomic_store_n(&leaving.at, t->clear_tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&leaving.was, word, __ATOMIC_RELAXED);
 	t->baton = 0;
 	while ((was & NAME) == name_of(t) &&
 	       !PUBLISH_IF(baton, &baton, &was, (was & ~WORD) | LEAVES | WANTED))
@@ -136,16 +138,20 @@ void hold_leave(struct thread *t)
 /*
  * It has ended; or that takes longer than all waits.  The kernel wakes one who sleeps on the word:
  * we pass it on, for a thread of the program's that came after us sleeps there without an end.
+ * By then another may have taken the baton, and leave: what is read here is of one who leaves where
+ * the baton's word is still the same.
  */
 static bool has_left(uint64_t waited)
 {
+	const uint64_t at = __atomic_load_n(&leaving.at, __ATOMIC_RELAXED);
+	const uint32_t was = __atomic_load_n(&leaving.was, __ATOMIC_RELAXED);
 	struct __kernel_timespec pause = { 0, (long long)PAUSE_IDLE_NS };
 	uint32_t now;
 
-	if (target_in(&now, leaving.at, sizeof(now)) || now != leaving.was)
+	if (target_in(&now, at, sizeof(now)) || now != was)
 		return true;
-	if (!OWN4(__NR_futex, leaving.at, FUTEX_WAIT, now, &pause))
-		OWN3(__NR_futex, leaving.at, FUTEX_WAKE, 1);
+	if (!OWN4(__NR_futex, at, FUTEX_WAIT, now, &pause))
+		OWN3(__NR_futex, at, FUTEX_WAKE, 1);
 	return waited >= WAIT_LONG_NS;
 }
 
