@@ -117,3 +117,21 @@ Test(given, starved)
 		end(spinner[i]);
 	end(pid);
 }
+
+/* Who has the leader wait for a follower has it wait for one without a processor, too. */
+Test(given, waited)
+{
+	struct version v = { .area = aligned_alloc(_Alignof(struct area), sizeof(struct area)) };
+	struct given p;
+
+	memset(v.area, 0, sizeof(*v.area));
+	given_begin(&p, &v, LIMIT_US);
+	p.began_us -= 2 * GIVEN_MOST_US;
+	cr_assert(given_over(&p));
+	given_begin_waited(&p, &v, LIMIT_US);
+	p.began_us -= 2 * GIVEN_MOST_US;
+	cr_assert_not(given_over(&p));
+	usleep(2 * LIMIT_US);
+	cr_assert(given_over(&p));
+	free(v.area);
+}

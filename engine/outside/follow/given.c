@@ -58,6 +58,12 @@ void given_begin(struct given *p, const struct version *v, uint64_t limit_us)
 	p->cpu_us = version_cpu_us(v);
 }
 
+void given_begin_waited(struct given *p, const struct version *v, uint64_t limit_us)
+{
+	given_begin(p, v, limit_us);
+	p->most_us = UINT64_MAX;
+}
+
 void given_begin_ending(struct given *p, const struct version *v, uint64_t limit_us)
 {
 	given_begin(p, v, limit_us);

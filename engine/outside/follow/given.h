@@ -20,6 +20,8 @@ struct given {
 };
 
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
+/* The same of a follower that the user has the leader wait for: however long that is. */
+void given_begin_waited(struct given *p, const struct version *v, uint64_t limit_us);
 /* The same at the end of all. */
 void given_begin_ending(struct given *p, const struct version *v, uint64_t limit_us);
 /* The monitor has looked at it since then: that was none of its time. */

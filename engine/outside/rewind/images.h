@@ -68,7 +68,7 @@ struct rewind {
 	unsigned wanted_copies;
 	uint64_t oldest;	/* when the version began, where its first process is a copy */
 	uint64_t until_ms;	/* the state is waited for */
-	uint64_t stands_us;	/* since then it has stood, or come to stand, for an image */
+	struct given stands;	/* since then it has stood, or come to stand, for an image */
 	uint64_t again_ms;	/* there is none, and another is begun then; 0: none is */
 	struct given still;	/* since it has read last, when its leader wanted room */
 	uint64_t still_at;	/* all that it had read by then */

@@ -39,7 +39,7 @@ void rewind_state_begin(struct version *v, enum rewind_state state, unsigned ms)
 {
 	v->rewind.state = state;
 	v->rewind.until_ms = now_ms() + ms;
-	monitor_wake_after(v->monitor, state == REWIND_STANDS ? ms : LOOK_MS);
+	monitor_wake_after(v->monitor, LOOK_MS);
 }
 
 int64_t rewind_serve(struct version *v, const struct request *r)
@@ -64,12 +64,10 @@ int64_t rewind_serve(struct version *v, const struct request *r)
 
 static void state_look(struct version *v)
 {
-	bool late = now_ms() >= v->rewind.until_ms;
-
-	if (v->rewind.state == REWIND_STANDS && late)
+	if (v->rewind.state == REWIND_STANDS && given_over(&v->rewind.stands))
 		stand_late(v);
 	else if (v->rewind.state > REWIND_STANDS)
-		back_look(v, late);
+		back_look(v, now_ms() >= v->rewind.until_ms);
 	if (v->rewind.state != REWIND_NONE)
 		monitor_wake_after(v->monitor, LOOK_MS);
 }

@@ -16,7 +16,7 @@
 #include "engine/outside/rewind/rewind_parts.h"
 #include "engine/outside/takeover/takeover.h"
 
-#define STAND_MS	300	/* for threads to come to stand */
+#define STAND_MS	300	/* for threads to come to stand, of their own time */
 #define FAILED_MOST	8	/* then the pause before another try grows no more */
 #define SHARE		16	/* of the ring is read between two images, */
 #define DOUBLED_MOST	3	/* and up to a half where none is needed */
@@ -76,8 +76,8 @@ static int64_t image_due(struct version *v)
 	if (result)
 		return result;
 	v->brief->images.monitor = getpid();
-	v->rewind.stands_us = now_us();
 	rewind_state_begin(v, REWIND_STANDS, STAND_MS);
+	given_begin(&v->rewind.stands, v, STAND_MS * 1000);
 	rewind_word_set(&v->brief->images.stand, ++v->rewind.last);
 	threads_knock(v);
 	return 0;
@@ -108,7 +108,7 @@ static bool is_still(struct version *v)
 	uint64_t at = streams_taken(v->monitor, v->index);
 
 	if (!rw->still.v || rw->still_at != at) {
-		given_begin(&rw->still, v, WAIT_MIDDLE_NS / 1000 / 2);
+		given_begin_waited(&rw->still, v, WAIT_MIDDLE_NS / 1000 / 2);
 		rw->still_at = at;
 		return false;
 	}
@@ -130,7 +130,7 @@ bool image_still(struct monitor *m)
 
 void stand_over(struct version *v, int64_t reply)
 {
-	past_stood(v->monitor, PAUSE_image, now_us() - v->rewind.stands_us);
+	past_stood(v->monitor, PAUSE_image, now_us() - v->rewind.stands.began_us);
 	v->rewind.state = REWIND_NONE;
 	need_no_more(v);
 	copies_answer(v, reply);
@@ -161,7 +161,7 @@ static void image_keep(struct version *v)
 	cursors_keep(v, rw->last);
 	copies_take(rw, rw->last);
 	say_log("rewind", "%s: image %u of %u processes, after %lu ms", v->name, rw->last,
-		rw->copies, now_ms() + STAND_MS - rw->until_ms);
+		rw->copies, (now_us() - rw->stands.began_us) / 1000);
 	rw->images++;
 	rw->mets = 0;
 	rw->lost = 0;
