@@ -148,6 +148,14 @@ def came_back(threads, shared=False, value=1, place="write", forks=False):
     return s
 
 
+def went_back_again(s):
+    f = s.follower()
+    s.poke(f["pid"])
+    for _ in range(20):
+        s.line()
+    s.wait(lambda f: f["rewind"]["rewinds"] >= 2 and has_read(f) and f["role"] == "follower")
+
+
 def once(*args, **more):
     came_back(*args, **more).end()
 
@@ -265,8 +273,9 @@ def has_ended(pid):
 
 
 def forks_lead(threads):
-    """It leads behind a way back, and hears of the ends of its children."""
+    """It leads behind two ways back in a row, and hears of the ends of its children."""
     s = came_back(threads, forks=True)
+    went_back_again(s)
     p = subprocess.run([MVE, "promote", s.name, "f1"], capture_output=True, text=True)
     if p.returncode:
         fail(f"no promotion: {p.stderr}\n{s.said()}")

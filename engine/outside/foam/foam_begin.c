@@ -43,7 +43,8 @@ static void copies_fill(struct version *v, const struct foam *first)
 	rw->copies = 0;
 	FOAM_EACH(f, (struct foam *)first)
 		rw->copy[rw->copies++] = (struct copy){
-			.of = f->head.pid, .pid = f->pid, .began = process_began(f->pid),
+			.of = f->head.pid, .known = f->head.pid, .pid = f->pid,
+			.began = process_began(f->pid),
 			.parent = f->head.parent, .group = f->head.group };
 	copies_move(v);
 	rw->copies = 0;		/* they are no image */

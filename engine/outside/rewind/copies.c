@@ -71,6 +71,7 @@ int copies_begin(struct version *v)
 
 	v->rewind.wanted_copies = n > 0 ? (unsigned)n : 0;
 	for (unsigned i = 0; i < v->rewind.wanted_copies; i++) {
+		copy[i].known = copy[i].of;
 		copy[i].parent = process_parent(copy[i].of);
 		copy[i].group = getpgid(copy[i].of);
 	}
@@ -350,8 +351,10 @@ const struct copy *copy_kept(const struct rewind *rw, pid_t of)
 /* Whose group is that of these: its own first process', or of them the first that was there. */
 static pid_t group_of(const struct rewind *rw, pid_t group)
 {
-	const struct copy *leads = copy_kept(rw, group);
+	const struct copy *leads = NULL;
 
+	for (unsigned i = 0; i < rw->copies && !leads; i++)
+		leads = rw->copy[i].known == group ? &rw->copy[i] : NULL;
 	for (unsigned i = 0; i < rw->copies && !leads; i++)
 		leads = rw->copy[i].group == group ? &rw->copy[i] : NULL;
 	return leads ? leads->pid : 0;
@@ -365,10 +368,13 @@ void copies_move(struct version *v)
 	MUST(rw->copies && rw->copies <= COPIES_MAX);
 	words->moves = rw->wanted_copies = rw->copies;
 	for (unsigned i = 0; i < rw->copies; i++) {
-		words->move[i].was = rw->copy[i].of;
-		words->move[i].is = rw->copy[i].pid;
-		words->move[i].parent = rw->copy[i].parent;
-		words->move[i].group = group_of(rw, rw->copy[i].group);
-		rw->wanted[i] = (struct copy){ .of = rw->copy[i].pid };
+		const struct copy *c = &rw->copy[i];
+
+		words->move[i].was = c->known;
+		words->move[i].is = c->pid;
+		words->move[i].parent = c->parent;
+		words->move[i].group = group_of(rw, c->group);
+		rw->wanted[i] = (struct copy){ .of = c->pid, .known = c->known,
+					       .parent = c->parent, .group = c->group };
 	}
 }

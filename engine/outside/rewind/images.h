@@ -40,9 +40,10 @@ struct race {
 /* A process of the follower, and its copy. */
 struct copy {
 	pid_t of, pid;		/* pid 0: there is none, or none yet */
+	pid_t known;		/* who it is by the others' memory, however often it has gone on */
 	pid_t claim;		/* what `of` says that it is: nothing is done to it for that */
 	uint64_t began;		/* the copy */
-	pid_t parent, group;	/* of the one that it is of, as the kernel says */
+	pid_t parent, group;	/* of the one that is `known`, as the kernel said */
 	bool waits;		/* who asks waits for the others' */
 	bool tells;		/* on the way to company: from here on */
 	bool lifted[COPY_LIMITS];	/* it may have more than these of it: */
