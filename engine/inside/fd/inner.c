@@ -150,7 +150,7 @@ void inner_learn(long fd, const char *link)
 	MUST(fd >= 0 && link);
 	if (inner_is(fd))
 		return;
-	if (begins(link, "anon_inode:[eventfd]"))
+	if (begins(link, "anon_inode:[eventfd]") || begins(link, "anon_inode:[timerfd]"))
 		inner_mark(fd, FD_INNER | FD_BELL, objects_new());
 	else if (begins(link, "anon_inode:[signalfd]"))
 		inner_mark(fd, FD_INNER, OBJECT_SIGNALS);
