@@ -4,9 +4,9 @@
  * Here they do what may take the turn from one, or begin work without it: a write that waits for
  * another thread, of more than a chunk of the ring; handlers of signals that come in calls that
  * wait; a program that is started and waits for another thread; threads that only yield, or look
- * at a clock until another has worked; what FUTEX_WAKE says, futex_waitv, and a slow end of a thread.  And what another build
- * (`PART other`) does otherwise: libc reads files for itself, or does not; the data of a
- * registration are others; it is late with what the monitor is asked for.
+ * at a clock until another has worked; what FUTEX_WAKE says, futex_waitv, and a slow end of a
+ * thread.  And what another build (`PART other`) does otherwise: libc reads files for itself, or
+ * does not; the data of a registration are others; it is late with what the monitor is asked for.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
