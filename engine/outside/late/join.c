@@ -160,12 +160,27 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 
 /* --- on its way ----------------------------------------------------------------------- */
 
+/*
+ * A thread that the leader's start saw end has taken all, and may still have to say so.  Until
+ * then its cursor is not the one of who gets the lane next: that would be said of this one.
+ */
+static bool may_still_end(struct monitor *m, const struct version *v, uint32_t lane)
+{
+	const struct lane *l = lane_at(m, m->leader, lane);
+	uint32_t life = streams_part(m, ROW_START)->lane[lane].life;
+
+	return (CONSUME(lane_state, &l->state) != LANE_OPEN || l->life != life) &&
+	       CONSUME(cursor_done, &cursor_at(m, v->index, lane)->done) != life &&
+	       !streams_lane_waits(m, v->index, ROW_START, lane);
+}
+
 static bool has_read_start(struct monitor *m, const struct version *v)
 {
 	const struct section *start = streams_part(m, ROW_START), *s = streams_part(m, v->index);
 
 	for (uint32_t i = 0; i < section_lanes(start); i++)
-		if (start->lane[i].life && s->cursor[i].life != start->lane[i].life)
+		if (start->lane[i].life && (s->cursor[i].life != start->lane[i].life ||
+					    may_still_end(m, v, i)))
 			return false;
 	return v->state == VERSION_FOLLOWS && !streams_unread(m, v->index, ROW_START);
 }
