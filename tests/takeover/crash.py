@@ -33,7 +33,8 @@ def main():
     followers = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     done, replies, micros, slowest = 0, 0, [], 0.0
     while done < rounds:
-        session = Session(kind, min(followers, rounds - done))
+        # What a starved follower's full ring does is another test's.
+        session = Session(kind, min(followers, rounds - done), ["--when-full", "block"])
         try:
             load = session.load()
             while load.replies < 100 and not load.error:    # its workers have begun
