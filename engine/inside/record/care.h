@@ -37,11 +37,11 @@ unsigned care_of(const struct call_desc *d);
 /*
  * What a call gives to other threads (bytes for a pipe, a registration) is numbered
  * before it is made, what it takes from them after: so whoever got something has
- * the greater number.
+ * the greater number.  What only makes descriptors takes their numbers, and gives nothing yet.
  */
 static INLINE bool call_gives(const struct call_desc *d)
 {
-	return d->class == CLASS_EFFECT && d->result != KIND_FD;
+	return d->class == CLASS_EFFECT && d->result != KIND_FD && !call_has(d, TRAIT_INNER);
 }
 
 /*
