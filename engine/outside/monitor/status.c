@@ -272,9 +272,10 @@ static json_t *version_json(const struct version *v)
 		seams += v->area->slot[i].seams;
 	if (version_lives(v))
 		streams_lag(v->monitor, v->index, &cells);
+	/* One that goes back to its image has no process for a moment, and goes on. */
 	j = json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:o}",
 		      "name", v->name, "role", role_name(v), "pid", (int)version_head(v),
-		      "alive", version_alive(v), "threads", status_threads(v),
+		      "alive", version_alive(v) || rewind_is_on(v), "threads", status_threads(v),
 		      "calls", (json_int_t)calls, "requests", (json_int_t)seams,
 		      "lag_cells", (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
 		      "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
