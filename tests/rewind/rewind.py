@@ -5,6 +5,7 @@ FOLLOWER is the program, or another build of it, by a sanitizer.
 once	its memory is changed from outside, as a race would: it tries again, and goes on
 shared	the same, of memory that processes share
 locks	it takes locks in another order for that, and would say the same
+turns	one at a time, what is met again stands for nobody: turns have told its order
 crash	it crashes of that
 image_gone, image_stopped, killed	its image, or it, is killed or stopped
 again	its image is killed: there is another, without a line
@@ -122,8 +123,8 @@ def has_read(f):
     return f["lag_cells"] == 0
 
 
-def came_back(threads, shared=False, value=1, place="write", forks=False):
-    s = Session("once", threads, shared=shared, forks=forks)
+def came_back(threads, shared=False, value=1, place="write", forks=False, more=()):
+    s = Session("once", threads, shared=shared, forks=forks, more=more)
     for _ in range(20):
         s.line()
     f = s.wait(lambda f: has_read(f) and f["rewind"]["image"])
@@ -230,6 +231,14 @@ def shared(threads):
 
 def locks(threads):
     came_back(threads, value=2, place="a lock").end()
+
+
+def turns(threads):
+    s = came_back(threads, more=("--one-at-a-time",))
+    stood = [w for w in s.follower()["waits"] if w["kind"] in ("again", "apart")]
+    if len(stood) != 2 or any(w["longest_us"] for w in stood):
+        fail(stood)
+    s.end()
 
 
 def forked(threads):
@@ -390,8 +399,8 @@ def kill(pid):
         pass
 
 
-CASES = {"once": once, "locks": locks, "shared": shared, "always": always, "unkept": unkept,
-         "held": held, "forked": forked,
+CASES = {"once": once, "locks": locks, "turns": turns, "shared": shared, "always": always,
+         "unkept": unkept, "held": held, "forked": forked,
          "forks_lead": forks_lead, "collected": collected, "crash": crash,
          "again": again, "image_gone": image_gone, "image_stopped": image_stopped, "killed": killed}
 

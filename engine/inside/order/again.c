@@ -4,7 +4,8 @@
  * its events tell most: a follower's threads run by edges and locks alone, each as soon as it
  * can, and one that sleeps until it looks again is a while behind.  So they take their events in
  * the order of the numbers first; then each when the others have done what they took before,
- * too; then some of them are put off, for what differs so as well.
+ * too; then some of them are put off, for what differs so as well.  Where one works at a time there
+ * is nothing of that to be found.
  *
  * What a thread found of a clock's second that another wrote down meanwhile no number tells, where
  * its leader's had no processor just then, and was not waited for (lanes/tick.c).  It finds the old
@@ -44,10 +45,19 @@ static void put_off(const struct thread *t, uint64_t seq, uint32_t tries)
 		OWN4(__NR_clock_nanosleep, CLOCK_MONOTONIC, 0, &sleep, 0);
 }
 
-void again_met(struct thread *t, uint64_t seq)
+/* One at a time the turns tell all of it, but where one lost the baton, which its event says. */
+static bool is_told_by_turns(const struct event *e)
+{
+	return in_turns() && !(e->flags & EVENT_SIGNAL_NEXT);
+}
+
+void again_met(struct thread *t, const struct event *e)
 {
 	uint32_t tries = image_tries();
+	uint64_t seq = e->seq;
 
+	if (is_told_by_turns(e))
+		return;
 	if (tries % AGAIN_WAYS == AGAIN_PUT_OFF)
 		put_off(t, seq, tries);
 	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&

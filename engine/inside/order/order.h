@@ -53,14 +53,14 @@ bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
 
 /* --- again.c: what is met again, in a version that has gone back to its image ---------- */
 
-void again_met(struct thread *t, uint64_t seq);
+void again_met(struct thread *t, const struct event *e);
 void again_left(struct thread *t);
 
 /* The thread is about to take the event. */
-static inline void again_meet(struct thread *t, uint64_t seq)
+static inline void again_meet(struct thread *t, const struct event *e)
 {
 	if (__builtin_expect(image_tries(), 0))
-		again_met(t, seq);
+		again_met(t, e);
 }
 
 /* The thread is about to go back to the program. */

@@ -248,7 +248,7 @@ static void others_first(struct thread *t, const struct event *e)
 	order_step(t);
 	if (e->flags & EVENT_TICK)
 		order_tick(t, e);
-	again_meet(t, e->seq);
+	again_meet(t, e);
 }
 
 static const struct event *event_wait(struct thread *t, over_test *test, void *what)
