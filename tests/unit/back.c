@@ -1,4 +1,7 @@
-/* A follower on its way back to its image: who wants a processor is not too late. */
+/*
+ * A follower on its way back to its image: who wants a processor is not too late.  And how far apart
+ * its images are.
+ */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -49,4 +52,34 @@ Test(back, who_runs_is_not_late)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	free(version.area);
+}
+
+#define LONG_US		10000000
+#define IMAGES		5
+
+/* So many images, and between two it works so long: how often its way is double. */
+static unsigned doubled_by(uint64_t us, bool in_turns, bool needed)
+{
+	struct rewind rw = { .image = 1 };
+
+	for (unsigned i = 0; i < IMAGES; i++) {
+		rw.stands.cpu_us += us;
+		rw.needed = needed;
+		images_pace(&rw, in_turns);
+	}
+	return rw.doubled;
+}
+
+Test(back, images_are_near_where_it_works_long)
+{
+	struct rewind rw = { .image = 1 };
+
+	cr_assert(doubled_by(0, true, false) == doubled_by(LONG_US, false, false));
+	cr_assert(doubled_by(0, true, false) > 1);
+	cr_assert(!doubled_by(LONG_US, true, false));
+	cr_assert(!doubled_by(0, true, true) && !doubled_by(0, false, true));
+	/* One that has gone back is another process, whose time begins anew. */
+	rw.worked_us = LONG_US;
+	images_pace(&rw, true);
+	cr_assert(rw.doubled == 1);
 }

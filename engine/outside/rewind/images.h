@@ -78,6 +78,7 @@ struct rewind {
 	unsigned lost;		/* so often for its order was lost (order_lost) */
 	bool disordered;	/* that was too often for one image: it is so by itself */
 	unsigned doubled;	/* how often the way to the next was, as none was needed */
+	uint64_t worked_us;	/* by the one that is kept, of a processor */
 	bool refused;		/* it was said why there is none */
 	uint64_t images, rewinds;	/* taken, gone on */
 	struct met met[MET_MAX];	/* since the image that is kept */

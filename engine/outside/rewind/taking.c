@@ -20,6 +20,7 @@
 #define FAILED_MOST	8	/* then the pause before another try grows no more */
 #define SHARE		16	/* of the ring is read between two images, */
 #define DOUBLED_MOST	3	/* and up to a half where none is needed */
+#define TRY_US		200000	/* of its time, one at a time, between two: a try works as long */
 
 /* A quiet follower asks for none: one is begun for it, less often each time in vain. */
 void image_again(struct version *v)
@@ -138,12 +139,27 @@ void stand_over(struct version *v, int64_t reply)
 	rewind_word_set(&v->brief->images.stand, 0);
 }
 
-/* What was needed seldom is taken seldom. */
-static void images_pace(struct rewind *rw)
+/* What it has worked since the image before; a process that went back has its own time. */
+static uint64_t worked_us(struct rewind *rw)
 {
-	if (rw->needed)
+	uint64_t before = rw->worked_us;
+
+	rw->worked_us = rw->stands.cpu_us;
+	return rw->worked_us > before ? rw->worked_us - before : 0;
+}
+
+/*
+ * What was needed seldom is taken seldom: one that is taken between a race and what shows it is of
+ * no use.  One at a time there are no such races but where the baton was lost, and what differs is
+ * another program's, mostly: that is to be known soon.
+ */
+void images_pace(struct rewind *rw, bool in_turns)
+{
+	uint64_t us = in_turns ? worked_us(rw) : 0;
+
+	if (rw->needed || us > TRY_US)
 		rw->doubled = 0;
-	else if (rw->image && rw->doubled < DOUBLED_MOST)
+	else if (rw->image && rw->doubled < DOUBLED_MOST && us <= TRY_US / 2)
 		rw->doubled++;
 	rw->failed = rw->image ? 0 : rw->failed;
 	rw->needed = false;
@@ -155,7 +171,7 @@ static void image_keep(struct version *v)
 {
 	struct rewind *rw = &v->rewind;
 
-	images_pace(rw);
+	images_pace(rw, v->monitor->options->one_at_a_time);
 	copies_answer(v, 0);
 	copies_kill(rw);
 	cursors_keep(v, rw->last);
