@@ -144,24 +144,30 @@ void sighand_clear(struct sighand *s)
 			s->action[sig] = dfl;
 }
 
+void hidden_unblock(void)
+{
+	uint64_t hidden = HIDDEN_SIGNALS;
+
+	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
+}
+
 /* Readies this thread for signals: our alternate stack, the hidden signals. */
 void signals_start(struct thread *t)
 {
 	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
 				 BLOCK_SIGSTACK_SIZE };
-	uint64_t hidden = HIDDEN_SIGNALS;
 
 	OWN2(__NR_sigaltstack, &ours, 0);
 	/* Of a thread's siblings, too: what the program wants of each stays as it is. */
 	sighand_take(t->sig);
-	for (uint64_t left = hidden; left; left &= left - 1) {
+	for (uint64_t left = HIDDEN_SIGNALS; left; left &= left - 1) {
 		int sig = __builtin_ctzll(left) + 1;
 		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
 
 		kernel_action(sig, &k);
 	}
 	sighand_give(t->sig);
-	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
+	hidden_unblock();
 }
 
 bool signal_leads(const struct thread *t)

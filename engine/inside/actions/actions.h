@@ -22,7 +22,9 @@ bool signal_leads(const struct thread *t);
 /* With followers, a death of these is told to the monitor first. */
 bool crash_signal(int sig);
 
+/* Of a program or a thread that begins; a fork's child has it from its parent, all but the mask. */
 void signals_start(struct thread *t);
+void hidden_unblock(void);
 void signals_deaf(struct thread *t);
 void signals_hear(struct thread *t);
 /* The same, while it waits for what it takes: when it leads it is done. */

@@ -87,12 +87,31 @@ struct thread *block_take(void)
 	return t;
 }
 
-/* After a fork the child has one thread. */
+/* The thread's bit, where it is in this word. */
+static uint64_t own_bits(const struct thread *t, uint32_t word)
+{
+	return t->index / 64 == word ? 1ull << t->index % 64 : 0;
+}
+
+/* After a fork the child has one thread.  A page in which nothing changes is not copied. */
 void block_keep_only(struct thread *t)
 {
 	MUST(blocks[t->index] == t && t == thread_self());
-	bytes_zero(used, sizeof(used));
-	used[t->index / 64] = 1ull << t->index % 64;
+	for (uint32_t w = 0; w < BLOCKS / 64; w++)
+		if (used[w] != own_bits(t, w))
+			used[w] = own_bits(t, w);
+}
+
+/* Nobody else has this memory: no other thread, nor a child that shares it. */
+bool block_is_only(const struct thread *t)
+{
+	const uint32_t end = __atomic_load_n(&used_high, __ATOMIC_RELAXED);
+
+	MUST(t == thread_self());	/* who alone could make another one */
+	for (uint32_t w = 0; w * 64 < end; w++)
+		if (CONSUME(block_used, &used[w]) != own_bits(t, w))
+			return false;
+	return true;
 }
 
 /* The block of a thread that lives, or may; NULL when the row is free. */

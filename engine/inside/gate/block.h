@@ -7,6 +7,7 @@
 struct thread *block_take(void);
 void block_prepare(struct thread *t, uint32_t index);
 void block_keep_only(struct thread *t);
+bool block_is_only(const struct thread *t);
 void block_free(struct thread *t);
 void slot_claim(struct thread *t);
 void slot_mend(struct thread *t);

@@ -198,6 +198,13 @@ static void birth_told(const struct thread *t, long result)
 					    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* In parent and child. */
+static void sighand_forked(struct thread *t)
+{
+	if (latch_is_held(LATCH_SIGHAND))
+		sighand_give(t->sig);
+}
+
 static long clone_copying(struct thread *t, const struct clone_want *w)
 {
 	uint64_t rsp = t->frame.rsp, flags = t->clone_flags;
@@ -206,7 +213,8 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	/* A parent that waits for its child has none of its memory. */
 	MUST(!(w->flags & CLONE_VM) && !t->in_vfork);
 
-	sighand_take(t->sig);
+	if (!block_is_only(t))
+		sighand_take(t->sig);
 	child_describe(t, w);
 	t->birth = birth_begin(t);
 	lead_forks(t);
@@ -214,7 +222,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	birth_told(t, result);
 	t->frame.rsp = rsp;
 	t->clone_flags = flags;
-	sighand_give(t->sig);
+	sighand_forked(t);
 	return result;
 }
 
@@ -290,18 +298,22 @@ static void child_named(struct thread *c)
 /* First C code of a child; clone_child in gate.S brought us here. */
 void child_begin(struct thread *t)
 {
+	int32_t tid;
+
 	MUST(t == thread_self() && !t->stands && !t->standing);
 	t->frame.rax = 0;
 	t->made = 0;
 	t->restart = 0;		/* as a handler's end has left it: a signal may come below */
+	tid = (int32_t)OWN0(__NR_gettid);
 	if (!(t->clone_flags & CLONE_THREAD)) {
-		t->pid = (int32_t)OWN0(__NR_getpid);
-		baton_alone(t, !(t->clone_flags & CLONE_VM));
+		t->pid = tid;
+		if (streams.conduct)
+			baton_alone(t, !(t->clone_flags & CLONE_VM));
 	}
 	/* seal_break looks for it after it broke the seal. */
-	ANNOUNCE(seal, &t->tid, (int32_t)OWN0(__NR_gettid));
+	ANNOUNCE(seal, &t->tid, tid);
 	if (!(t->clone_flags & CLONE_VM)) {
-		sighand_give(t->sig);
+		sighand_forked(t);
 		modules_forked(t);
 	}
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
@@ -322,8 +334,12 @@ void child_begin(struct thread *t)
 	if (!(t->clone_flags & CLONE_VM) && t->birth)
 		/* Who sees that it is born sees its slot. */
 		PUBLISH(births, t->birth, 0);
-	signals_start(t);
-	if (t->vtid != t->tid)	/* a bad pointer is a signal: not before */
+	if (t->clone_flags & (CLONE_VM | CLONE_CLEAR_SIGHAND))
+		signals_start(t);
+	else
+		hidden_unblock();	/* all else of signals is as its parent has it */
+	/* A bad pointer is a signal: not before. */
+	if (streams.conduct && t->vtid != t->tid)
 		child_ids(t);
 	seal_arm(t);
 	if (t->clone_flags & CLONE_THREAD)

@@ -7,7 +7,8 @@
  * latches are held for some instructions.  Who holds another may wait for the monitor, or for
  * what the leader is about to tell, which can take long: then the fork goes on without, and
  * the child has what it finds, with the latch free.  These modules keep to an order of stores
- * that bears it.
+ * that bears it.  Where there is no other thread nobody holds one, and none is taken: the page
+ * that they are in would be copied for it, in the parent and again in the child.
  */
 #include <linux/time.h>
 
@@ -109,6 +110,8 @@ uint32_t modules_fork_begin(void)
 	uint64_t since = 0, end = 0;
 	uint32_t taken = 0;
 
+	if (block_is_only(thread_self()))
+		return 0;
 	for (uint32_t i = 0; i < LATCHES; i++) {
 		bool got = latch_try((enum latch)i);
 
@@ -136,7 +139,8 @@ void modules_fork_end(uint32_t taken)
 void modules_forked(struct thread *t)
 {
 	for (uint32_t i = 0; i < LATCHES; i++)
-		latch_words[i] = LATCH_FREE;
+		if (latch_words[i] != LATCH_FREE)
+			latch_words[i] = LATCH_FREE;
 	t->latches = 0;
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_fork(t);
 #define COMPANY(name, on_lead, on_follow, on_fork, on_exec) if (streams.conduct) on_fork(t);
