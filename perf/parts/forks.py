@@ -3,7 +3,8 @@
 perf/forks.c starts children, natively, alone under mve and as a leader with a
 follower; all of them live at once and take short turns.  A turn's ratio is to
 the native turn beside it.  The monitor's processor time is counted, too: with
-a follower also what it does for the follower's programs.
+a follower also what it does for the follower's programs, until that has caught
+up; but not that it is asked whether it has.
 """
 
 import os
@@ -37,13 +38,22 @@ class Server:
         line = self.running.ask(f"{how} {count} {program}")
         return [float(word) for word in line.split()]
 
+    def look(self):
+        """ns of the monitor for as many looks as it takes, and their number"""
+        before, looks = session.cpu_ns(self.monitors), self.session.looks
+        self.session.wait(self.followers)
+        return (session.cpu_ns(self.monitors) - before,
+                self.session.looks - looks)
+
     def turn(self, how, program, count):
         """us of time, of its processes and of the monitor, for each"""
-        before = sum(processes.cpu_ns(p) for p in self.monitors)
+        before = session.cpu_ns(self.monitors)
         wall, cpu = self.ask(how, program, count)
+        monitor = session.cpu_ns(self.monitors) - before
         if self.followers:
-            self.session.wait(self.followers)
-        monitor = sum(processes.cpu_ns(p) for p in self.monitors) - before
+            looked, looks = self.look()
+            idle, idle_looks = self.look()
+            monitor += max(0, looked - idle * looks / idle_looks)
         return {"wall": wall, "cpu": cpu, "monitor": monitor / 1e3 / count,
                 "both": cpu + monitor / 1e3 / count}
 

@@ -14,8 +14,10 @@ class Session:
     def __init__(self, mve, words):
         self.mve = mve
         self.name = words[words.index("-n") + 1]
+        self.looks = 0
 
     def status(self):
+        self.looks += 1
         run = subprocess.run([self.mve, "status", self.name, "--json"],
                              capture_output=True, text=True, check=False)
         if run.returncode:
