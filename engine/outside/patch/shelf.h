@@ -9,8 +9,6 @@
 /* Limit (programs): parts of files whose patched code is shared. Beyond: it is copied. */
 #define SHELF_PARTS	64
 #define SHELF_NONE	SHELF_PARTS
-/* Limit (programs): bytes of code that is kept patched. Beyond: it is copied. */
-#define SHELF_BYTES	(32ull << 20)
 
 struct shelf_part {
 	uint64_t at, len;	/* on the shelf */
@@ -23,11 +21,11 @@ struct shelf_part {
  */
 unsigned shelf_add(const struct map *of, uint8_t **code);
 const struct shelf_part *shelf_part(unsigned n);
-/* Half of it is left for what is used again: what may be used once gets no part any more. */
-bool shelf_is_roomy(void);
+/* Bytes that are filled, whole pages; 0: there is nothing to be mapped. */
+uint64_t shelf_filled(void);
 /* A mapping of the shelf gets path, inode and offset of the file that the part is of. */
 void shelf_name_file(struct map *m);
-/* A descriptor by which nobody can write; -1: it cannot be had. */
+/* A descriptor by which nobody can write; -1 while it is empty. */
 int shelf_fd(void);
 
 #endif
