@@ -13,6 +13,7 @@
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/late/again.h"
 #include "engine/outside/late/join.h"
 #include "engine/outside/late/kept.h"
@@ -167,11 +168,11 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 static bool may_still_end(struct monitor *m, const struct version *v, uint32_t lane)
 {
 	const struct lane *l = lane_at(m, m->leader, lane);
+	const struct cursor *c = cursor_at(m, v->index, lane);
 	uint32_t life = streams_part(m, ROW_START)->lane[lane].life;
 
 	return (CONSUME(lane_state, &l->state) != LANE_OPEN || l->life != life) &&
-	       CONSUME(cursor_done, &cursor_at(m, v->index, lane)->done) != life &&
-	       !streams_lane_waits(m, v->index, ROW_START, lane);
+	       CONSUME(cursor_done, &c->done) != life && thread_runs(c->pid, c->owner);
 }
 
 static bool has_read_start(struct monitor *m, const struct version *v)
