@@ -56,7 +56,7 @@ def signals():
     seen = []
     signal.signal(signal.SIGALRM, lambda sig, frame: seen.append(sig))
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-    while len(seen) <= 20:   # a busy machine takes its time
+    while len(seen) <= 20:   # on a busy machine that takes long; without any, the row's time
         select.select([], [], [], 0.01)
         os.getppid()
     signal.setitimer(signal.ITIMER_REAL, 0)

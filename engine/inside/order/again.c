@@ -45,7 +45,10 @@ static void put_off(const struct thread *t, uint64_t seq, uint32_t tries)
 		OWN4(__NR_clock_nanosleep, CLOCK_MONOTONIC, 0, &sleep, 0);
 }
 
-/* One at a time the turns tell all of it, but where one lost the baton, which its event says. */
+/*
+ * One at a time the turns tell all of it, but where one lost the baton, which its event says (not
+ * that of who took it from there).
+ */
 static bool is_told_by_turns(const struct event *e)
 {
 	return in_turns() && !(e->flags & EVENT_SIGNAL_NEXT);

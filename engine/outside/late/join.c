@@ -164,6 +164,7 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 /*
  * A thread that the leader's start saw end has taken all, and may still have to say so.  Until
  * then its cursor is not the one of who gets the lane next: that would be said of this one.
+ * It runs; one that sleeps is not at its end, and may wait for what comes behind the start.
  */
 static bool may_still_end(struct monitor *m, const struct version *v, uint32_t lane)
 {
