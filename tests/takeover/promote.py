@@ -24,6 +24,16 @@ def files(session):
     return {"leader": fds(session.leader()["pid"]), "mve": fds(session.mve.pid)}
 
 
+def look_at_policies(session):
+    """A follower's threads push nobody off a processor, a leader's are as they were made."""
+    for version in session.versions():
+        leads = version["name"] == session.leader()["name"]
+        for tid in os.listdir(f"/proc/{version['pid']}/task"):
+            policy = os.sched_getscheduler(int(tid))
+            if policy != (os.SCHED_OTHER if leads else os.SCHED_BATCH):
+                raise Wrong(f"{version['name']}: thread {tid} has policy {policy}")
+
+
 def there_and_back(session, load):
     for name in ("f1", "v0"):
         load.more(REPLIES)
@@ -31,6 +41,7 @@ def there_and_back(session, load):
         load.more(REPLIES)
         session.wait_for(lambda: session.leader()["name"] == name and
                          len(session.following()) == 1, f"{name} leads")
+        look_at_policies(session)
 
 
 def main():

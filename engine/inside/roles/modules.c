@@ -23,6 +23,7 @@
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/lanes/policy.h"
 #include "engine/inside/lanes/tick.h"
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/order/order.h"

@@ -17,6 +17,7 @@
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/policy.h"
 #include "engine/inside/record/back.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/lead.h"
@@ -100,6 +101,7 @@ static void stream_begin(struct thread *t)
 		room_ready(t);
 		take_wire(t);
 		follow_begin(t);
+		policy_follow(t);
 	} else {
 		lead_begin(t);
 	}

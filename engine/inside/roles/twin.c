@@ -32,6 +32,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/lanes/policy.h"
 #include "engine/inside/lanes/sleep.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/realm/sections.h"
@@ -43,8 +44,8 @@
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/twin.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/state/twin_shares.h"
 #include "engine/inside/state/children.h"
+#include "engine/inside/state/twin_shares.h"
 
 static struct part { uint64_t to, len, at; } parts[TWIN_PARTS];
 static struct twin_start start;
@@ -254,6 +255,7 @@ static void twin_begin(struct thread *t, uint32_t number, int32_t parent)
 	barriers_begin();
 	threads_anew(t);
 	modules_copied();
+	policy_follow(t);
 	is_new = true;
 	if (!is_wanted(t))
 		OWN1(__NR_exit_group, 1);

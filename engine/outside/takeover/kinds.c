@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -263,6 +264,30 @@ void oom_score_bring(pid_t twin, pid_t pid)
 		close(from);
 	if (to >= 0)
 		close(to);
+}
+
+/*
+ * Followers are SCHED_BATCH whatever the program has chosen, and who leads is not: but whose
+ * twin is.  The other's ids are a version's word: it is looked whether the process has such a
+ * thread.
+ */
+void policy_bring(struct monitor *m, const struct version *from, pid_t twin,
+		  const struct version *to, pid_t pid)
+{
+	const struct sched_param none = { 0 };
+	char task[64];
+
+	LANES_EACH(m, from->index, i) {
+		const struct lane *l = lane_at(m, from->index, i);
+		pid_t tid = cursor_at(m, to->index, i)->owner;
+
+		if (l->pid != twin || l->owner <= 0 || tid <= 0 ||
+		    sched_getscheduler(l->owner) != SCHED_BATCH)
+			continue;
+		snprintf(task, sizeof(task), "/proc/%d/task/%d", pid, tid);
+		if (access(task, F_OK) == 0 && sched_setscheduler(tid, SCHED_BATCH, &none) < 0)
+			say_log("take", "policy of %d: %s", tid, strerror(errno));
+	}
 }
 
 /* --- the table ---------------------------------------------------------------------------- */

@@ -283,8 +283,10 @@ void takers_part(struct monitor *m, struct move *mv)
 		mv->parted = true;
 		takers_close(&k);
 		if (process_began(k.twin) == k.twin_began &&
-		    version_owns(k.version, k.request.pid, k.request.pid))
+		    version_owns(k.version, k.request.pid, k.request.pid)) {
 			oom_score_bring(k.twin, k.request.pid);
+			policy_bring(m, k.holder, k.twin, k.version, k.request.pid);
+		}
 		twin_end(m, k.holder, k.twin, k.twin_began);
 	}
 	mv->takers = left;

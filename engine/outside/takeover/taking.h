@@ -88,6 +88,8 @@ int numbers_send(struct monitor *m, struct taking *k);
 int directory_open(pid_t pid);
 /* The twin lives, and the other leads. */
 void oom_score_bring(pid_t twin, pid_t pid);
+void policy_bring(struct monitor *m, const struct version *from, pid_t twin,
+		  const struct version *to, pid_t pid);
 
 /* --- locks.c -------------------------------------------------------------------- */
 
