@@ -294,16 +294,15 @@ static void verdict_stop(struct version *v, enum verdict verdict, const struct r
 			      why[0] ? ", and is not promoted: " : "", why);
 }
 
-/* A follower that was given up meanwhile reads cells that are written anew. */
+/*
+ * A follower that was given up meanwhile reads cells that are written anew: what it finds there,
+ * or does with it, is nothing that its program has done.
+ */
 static enum verdict verdict_of(const struct version *v, const struct request *r)
 {
-	uint32_t dropped = streams_dropped(v->monitor, v->monitor->leader);
-
-	if (r->args[0] >= VERDICTS)
-		return VERDICT_BROKEN;
-	if (r->args[0] == VERDICT_BROKEN && dropped >> v->index & 1)
+	if (streams_dropped(v->monitor, v->monitor->leader) >> v->index & 1)
 		return VERDICT_LAGGING;
-	return (enum verdict)r->args[0];
+	return r->args[0] < VERDICTS ? (enum verdict)r->args[0] : VERDICT_BROKEN;
 }
 
 /* The leader's thread has died at this place, too: a child that was to die, say. */
