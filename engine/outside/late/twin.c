@@ -232,7 +232,8 @@ static void loud_end(struct version *leader)
 void twin_comes(struct version *v)
 {
 	v->state = VERSION_STARTING;
-	v->comes_ms = now_ms() + COMES_MS;
+	v->comes_ms = now_ms();
+	v->comes_slept = 0;
 	monitor_wake_after(v->monitor, LOOK_MS);
 }
 
@@ -298,6 +299,20 @@ static bool any_runs(const struct version *v)
 	return any;
 }
 
+/*
+ * For how long it has been seen asleep.  Where no processor was to be had, or the machine stood, we
+ * did not look either: that counts as one look, however long it was.
+ */
+static uint32_t comes_sleeps(struct version *v)
+{
+	uint64_t now = now_ms(), since = now - v->comes_ms;
+
+	v->comes_ms = now;
+	v->comes_slept = any_runs(v) ? 0 :
+		v->comes_slept + (uint32_t)(since < LOOK_MS ? since : LOOK_MS);
+	return v->comes_slept;
+}
+
 void twin_look(struct monitor *m)
 {
 	for (unsigned i = 0; i < m->versions; i++) {
@@ -306,13 +321,11 @@ void twin_look(struct monitor *m)
 		loud_look(v);
 		if (!v->comes_ms || v->state != VERSION_STARTING || foam_task_is_of(v))
 			continue;
-		if (any_runs(v))
-			v->comes_ms = now_ms() + COMES_MS;
-		if (now_ms() >= v->comes_ms && v->asleep)
-			foam_task_lost(v);
-		else if (now_ms() >= v->comes_ms)
-			follower_drop(v, VERDICT_UNSUPPORTED, "its copy does not come to follow");
-		else
+		if (comes_sleeps(v) < COMES_MS)
 			monitor_wake_after(m, LOOK_MS);
+		else if (v->asleep)
+			foam_task_lost(v);
+		else
+			follower_drop(v, VERDICT_UNSUPPORTED, "its copy does not come to follow");
 	}
 }

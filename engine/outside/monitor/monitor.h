@@ -135,7 +135,8 @@ struct version {
 	uid_t prepared_by;	/* whose process said so */
 	unsigned build_word;	/* which word of the command that is; or 0 */
 	enum join join;
-	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */
+	uint64_t comes_ms;	/* of a twin that is to follow yet: when it was looked at; or 0 */
+	uint32_t comes_slept;	/* and for how long it has been seen asleep since it ran */
 	uint64_t loud_ms;	/* of a leader: until then it tells though nobody follows; or 0 */
 	uint64_t join_ms;	/* until then it may read the start */
 	uint64_t again_ms;	/* when it is started again; or 0 */
