@@ -17,6 +17,7 @@ from session import MVE, ROOT, Session, fds, free_port   # noqa: E402
 
 REPLIES = int(os.environ.get("REPLIES", "40"))     # while each follows
 PROMOTED = 5        # one in so many
+BLOCK = ["--when-full", "block"]    # it is about twins, not about who has no processor
 FEW, MANY = 6, int(os.environ.get("CONNECTIONS", "200"))    # connections
 
 
@@ -72,8 +73,9 @@ def compiled(out, *words):
 
 def begun(kind, followers, attached):
     name, _, how = kind.partition(":")
+    more = [] if attached else BLOCK
     if not how:
-        return Session(kind, followers, attached=attached)
+        return Session(kind, followers, more, attached=attached)
     port, out = free_port(), os.path.abspath(name)
     how, _, library = how.partition(":")
     source = [f"{ROOT}/tests/late/{name}.c"]
@@ -83,7 +85,7 @@ def begun(kind, followers, attached):
             f.write("int served(int, char **);\nint main(int n, char **v) { return served(n, v); }\n")
         source = ["main.c", "./lib.so"]
     compiled(out, *source)
-    return Session("kv", followers, [], [out, str(port), how], None, port, attached=attached)
+    return Session("kv", followers, more, [out, str(port), how], None, port, attached=attached)
 
 
 def main():
