@@ -1,7 +1,8 @@
 /*
- * A server with threads, in one of three ways:
+ * A server with threads, in one of these ways:
  *
  *	each	a thread for each connection
+ *	helped	so, beside one that sleeps from the start on until a line "done" comes, and ends
  *	loops	four threads with a listener and an epoll set of their own
  *	pool	four threads that are handed connections by the first
  *
@@ -45,6 +46,13 @@ static __attribute__((noinline)) void stale(void)
 	sink = block[9];
 }
 
+static int done[2];
+
+static void *help(void *byte)
+{
+	return read(done[0], &byte, 1) == 1 ? NULL : byte;
+}
+
 /* False: the client has gone. */
 static int answer(int fd)
 {
@@ -57,6 +65,8 @@ static int answer(int fd)
 		slow = 1;
 	if (n >= 5 && !memcmp(line, "stale", 5))
 		stale();
+	if (n >= 4 && !memcmp(line, "done", 4) && write(done[1], line, 1) != 1)
+		exit(1);
 	pthread_mutex_lock(&lock);
 	n = write(fd, line, (size_t)n);
 	pthread_mutex_unlock(&lock);
@@ -141,9 +151,13 @@ int main(int argc, char **argv)
 {
 	const char *way = argv[1];
 
+	int each = !strcmp(way, "each") || !strcmp(way, "helped");
+
 	port = atoi(argv[argc - 1]);
 	signal(SIGTERM, ends);
-	for (int i = 0; i < THREADS && strcmp(way, "each"); i++)
+	if (!strcmp(way, "helped") && !pipe(done))
+		begin(help, 0);
+	for (int i = 0; i < THREADS && !each; i++)
 		begin(strcmp(way, "loops") ? work : loop, 0);
 	if (!strcmp(way, "loops"))
 		for (;;)
@@ -154,7 +168,7 @@ int main(int argc, char **argv)
 
 		if (fd < 0)
 			return 1;	/* none of these is to fail, not in a follower either */
-		if (!strcmp(way, "each")) {
+		if (each) {
 			begin(serve, fd);
 			continue;
 		}

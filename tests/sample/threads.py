@@ -83,6 +83,14 @@ def refused(session, name, command):
     must(v and "passed no --mark" in v["why"], name, session.version(name))
 
 
+def taken(session, name, command):
+    """A thread of the start ends, which a newcomer has for good; its lane is another's next."""
+    ask(session, "done")
+    follow(name, command)
+    v = within(20, lambda: ended(session, name))
+    must(v and v["verdicts"] == {"unsupported": 1}, name, session.version(name))
+
+
 def served(way, mark, then):
     session = Session("--stateless", "--mark", mark,
                       command=lambda port: [os.path.abspath("server"), way, str(port)])
@@ -108,6 +116,7 @@ def main():
     served("each", "accept", joined)
     served("loops", "epoll_wait", joined)
     served("pool", "accept", refused)
+    served("helped", "accept", taken)
     print("threads: ok")
 
 

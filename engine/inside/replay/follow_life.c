@@ -83,6 +83,20 @@ static void cursor_await(uint32_t lane, int32_t pid)
 	__atomic_store_n(&c->pid, pid, __ATOMIC_RELAXED);
 }
 
+/*
+ * Of a follower that came late: its leader's thread has ended behind the start, where nothing is
+ * told of it, and has given up the lane.  Ours still reads there, and two cannot.
+ */
+static bool lane_is_anothers(uint32_t lane)
+{
+	const struct cursor *c = &streams_section(&streams, streams.self)->cursor[lane];
+
+	MUST(lane < LANES);
+	return CONSUME(cursor_source, &c->source) == ROW_START && c->life &&
+	       CONSUME(cursor_done, &c->done) != c->life && c->owner &&
+	       OWN3(__NR_tgkill, c->pid, c->owner, 0) != -ESRCH;
+}
+
 static long follow_clone(struct thread *t, long nr, const struct event *e)
 {
 	int32_t vtid = (int32_t)e->result;
@@ -102,6 +116,8 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 			order_forked();
 		return vtid;
 	}
+	if (lane_is_anothers(lane))
+		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, EBUSY);
 	cursor_await(lane, asked.flags & CLONE_THREAD ? t->pid : 0);
 	cursor_begin(&streams, lane, life, source);
 	follow_take(t);
