@@ -345,11 +345,19 @@ static void due_serve(struct monitor *m)
 	followers_judge(m);
 }
 
-static void loop(struct monitor *m)
+/*
+ * True: the session is over.  That is asked once: it ends who has not ended by itself, and what
+ * such a follower read meanwhile would give it time again.
+ */
+static bool loop(struct monitor *m)
 {
-	while (!session_over(m) && (m->background || !server_over(m))) {
+	for (;;) {
+		if (session_over(m))
+			return true;
+		if (!m->background && server_over(m))
+			return false;
 		if (!wakes_wait(m, wake_serve))
-			return;
+			return false;
 		due_serve(m);
 	}
 }
@@ -671,8 +679,7 @@ int monitor_run(const struct run_options *o)
 	say_of_bugs(bug_words);
 	beside_begin();
 	reach_begin();
-	loop(&m);
-	if (!session_over(&m)) {
+	if (!loop(&m)) {
 		if (!stay_behind(&m))
 			return status_pass(leading(&m)->status);
 		loop(&m);
