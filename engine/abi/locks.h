@@ -29,8 +29,8 @@
 #define HOOK_UNDO	(-16)
 #define HOOK_ERROR	(-8)
 
-/* What the entry board of a function that begins a request calls; behind LOCK_BOUNDARY. */
-#define SEAM_HERE	503
+/* What the entry board of a function that begins a request calls; behind LOCK_LATER. */
+#define SEAM_HERE	504
 
 /* Where groups of kinds end and begin, for assembly. */
 #define LOCK_ONCE_LAST	2

@@ -59,6 +59,7 @@
 /* Behind it eight bytes that the gate writes in one piece: */
 #define F_SLOT		0x88	/* two: slot of the table: call number + 1, 0 unknown */
 #define F_TIER		0x8a	/* one: TIER_PATCH or TIER_NET; five are 0 when a call begins */
+#define F_ANNOUNCED	0x8e	/* one: the stream says that a signal comes */
 
 #define T_STACK		0x7000	/* what T_STACK_TOP says, in the block */
 

@@ -343,7 +343,9 @@ _Static_assert(sizeof(struct thread) <= 4096, "the block's first page");
 _Static_assert(sizeof(struct frame) == F_SLOT, "gate.S fills all of it");
 _Static_assert(offsetof(struct thread, call_slot) == T_FRAME + F_SLOT &&
 	       offsetof(struct thread, call) == T_FRAME + F_SLOT &&
-	       offsetof(struct thread, tier) == T_FRAME + F_TIER, "it stands behind the frame");
+	       offsetof(struct thread, tier) == T_FRAME + F_TIER &&
+	       offsetof(struct thread, announced) == T_FRAME + F_ANNOUNCED,
+	       "it stands behind the frame");
 _Static_assert(offsetof(struct frame, arg) == F_RDI, "arguments in the kernel's order");
 _Static_assert(offsetof(struct frame, flags) == F_FLAGS, "frame");
 _Static_assert(sizeof(struct action) == 32 && sizeof(struct altstack) == 24, "the kernel's");

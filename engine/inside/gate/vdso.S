@@ -220,7 +220,10 @@ stack_held:
 	movb	$1, %gs:T_DEFERRED
 	movb	$0, %gs:T_BUSY
 	mov	$LOCK_BOUNDARY, %eax
-	lea	9f(%rip), %rcx
+	cmpb	$0, %gs:(T_FRAME + F_ANNOUNCED)
+	jne	8f
+	mov	$LOCK_LATER, %eax
+8:	lea	9f(%rip), %rcx
 	jmp	*%gs:T_GATE
 	.quad	0
 9:

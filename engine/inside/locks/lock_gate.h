@@ -11,7 +11,8 @@
 #define LOCK_CALLS	500
 #define LOCK_ASK	500	/* a follower, before it calls the function */
 #define LOCK_TOOK	501	/* the function has returned */
-#define LOCK_BOUNDARY	502	/* a signal waits */
+#define LOCK_BOUNDARY	502	/* a signal waits, and the event says so */
+#define LOCK_LATER	503	/* one waits that came behind that */
 
 /* Answers to LOCK_ASK. */
 #define ASK_ORDERED	0	/* call it, and say LOCK_TOOK */

@@ -437,7 +437,7 @@ long lock_serve(struct thread *t)
 
 	if (t->frame.rax == LOCK_TOOK)
 		return lock_took(t, c);
-	if (t->frame.rax == LOCK_BOUNDARY)
+	if (t->frame.rax == LOCK_BOUNDARY || t->frame.rax == LOCK_LATER)
 		return 0;
 	if (t->frame.rax == SEAM_HERE) {
 		if (t->has_lane && !t->following)

@@ -175,11 +175,13 @@ void failed_serve(struct thread *t)
  * Followers look here for what comes before it; at a seam, and at local calls, they do not,
  * but for a futex, where a thread may sleep for good.
  */
-static bool is_boundary(const struct thread *t, bool lock)
+static bool is_boundary(struct thread *t, bool lock)
 {
 	long nr = (int32_t)t->frame.rax;
 
-	return lock ? t->frame.rax != SEAM_HERE : !call_is_local(nr) || nr == __NR_futex;
+	if (lock && nr == LOCK_LATER)
+		return !signal_waits_on(t);
+	return lock ? nr != SEAM_HERE : !call_is_local(nr) || nr == __NR_futex;
 }
 
 /* What was put off comes at the end of this call, which is made again. */

@@ -365,7 +365,7 @@ static void boundary_context(struct thread *t, struct ucontext_raw *uc)
 		call_context(&uc->regs, t->frame.resume, t->tier, !t->restart);
 		uc->mask = t->held_mask;
 	}
-	t->returning = 0;
+	t->returning = t->announced = 0;
 	t->at_boundary = 0;
 	t->pending = 0;
 	t->restart = 0;
@@ -487,6 +487,15 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 }
 
 /* --- the end of a call that a signal waits for ------------------------------ */
+
+/*
+ * Followers hear of it at the next call that they know; to stand still is not theirs to hear, and
+ * where nobody would look after it it comes at once.
+ */
+bool signal_waits_on(struct thread *t)
+{
+	return signal_leads(t) && info_int(t->held_info, INFO_SIGNO) && overdue_begin(t);
+}
 
 /* Has the held signal come (held_come); returns where none is to. */
 void signal_exit(struct thread *t)

@@ -18,5 +18,7 @@ void signal_overdue(struct thread *t, struct ucontext_raw *uc);
 
 void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc);
 void signal_exit(struct thread *t);
+/* The signal that is deferred waits for a further call. */
+bool signal_waits_on(struct thread *t);
 
 #endif
