@@ -5,7 +5,8 @@
 . "$ROOT/tests/lib.sh"
 
 for part in in_turns:write in_turns:signal in_turns:spawn in_turns:yield in_turns:wake \
-	in_turns:waitv in_turns:clock in_turns:children in_turns:private in_turns:registered exec:; do
+	in_turns:waitv in_turns:clock in_turns:elsewhere in_turns:children in_turns:private \
+	in_turns:registered exec:; do
 	program=${part%:*} word=${part#*:}
 	case $word in
 	private | registered) follower="$TESTS/$program $word other" ;;

@@ -375,6 +375,38 @@ static void *end_slowly(void *arg)
 	return NULL;
 }
 
+/* The kernel says it elsewhere from then on; libc, which does not know, is not to wait for it. */
+static void *end_elsewhere(void *arg)
+{
+	static int here;
+
+	here = 1;
+	CHECK(syscall(SYS_set_tid_address, &here) > 0);
+	__atomic_store_n((int **)arg, &here, __ATOMIC_RELEASE);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+/* So often that who waited elsewhere, and each time for as long as it may, would never come. */
+static void ends_elsewhere(void)
+{
+	pthread_attr_t a;
+
+	CHECK(!pthread_attr_init(&a) &&
+	      !pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED));
+	for (int i = 0; i < ROUNDS * 4; i++) {
+		int *at = NULL, was;
+		pthread_t t;
+
+		CHECK(!pthread_create(&t, &a, end_elsewhere, &at));
+		while (!__atomic_load_n(&at, __ATOMIC_ACQUIRE))
+			usleep(100);
+		while ((was = __atomic_load_n(at, __ATOMIC_ACQUIRE)))
+			futex((uint32_t *)at, FUTEX_WAIT, (uint32_t)was);
+		say("ended", i);
+	}
+}
+
 static void wait_there(struct ends *e)
 {
 	int *at, tid;
@@ -526,7 +558,8 @@ int main(int count, char **words)
 		{ "write", write_waits }, { "signal", signals_come }, { "spawn", program_begins },
 		{ "yield", one_yields }, { "wake", wakes_tell }, { "waitv", many_wait },
 		{ "clock", clock_spins }, { "children", children_come },
-		{ "ends", ends_are_heard }, { "private", files_private }, { "registered", registered },
+		{ "ends", ends_are_heard }, { "elsewhere", ends_elsewhere },
+		{ "private", files_private }, { "registered", registered },
 		{ "code", code_comes },
 	};
 

@@ -376,6 +376,13 @@ static long serve_io_setup(struct thread *t, bool uring)
 	return -ENOSYS;
 }
 
+/* Where the kernel says that the thread has ended (hold_leave). */
+static long serve_tid_address(struct thread *t)
+{
+	t->clear_tid = t->frame.rdi;
+	return call_kernel(t);
+}
+
 long serve_special(struct thread *t, long nr)
 {
 	switch (nr) {
@@ -419,9 +426,8 @@ long serve_special(struct thread *t, long nr)
 	case __NR_pkey_mprotect:
 		return serve_mprotect(t);
 	case __NR_shmat:
-		return serve_shmat(t);
 	case __NR_shmdt:
-		return shm_detach(t);
+		return nr == __NR_shmat ? serve_shmat(t) : shm_detach(t);
 	case __NR_ptrace:
 		return serve_ptrace(t);
 	case __NR_personality:
@@ -444,6 +450,8 @@ long serve_special(struct thread *t, long nr)
 	case __NR_io_setup:
 	case __NR_io_uring_setup:
 		return serve_io_setup(t, nr == __NR_io_uring_setup);
+	case __NR_set_tid_address:
+		return serve_tid_address(t);
 	default:
 		return call_kernel(t);
 	}

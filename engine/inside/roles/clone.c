@@ -93,7 +93,6 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->deferred = c->park = c->put_off = c->kept = c->holds = c->unheard = 0;
 	c->baton = c->baton_due = 0;
 	c->takes_turns = t->takes_turns;
-	c->clear_tid = w->flags & CLONE_CHILD_CLEARTID ? w->ctid : 0;
 	c->own_files = c->files_waited = c->update = 0;
 	c->latches = 0;
 	c->stands = NULL;
@@ -130,6 +129,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 static void child_describe(struct thread *c, const struct clone_want *w)
 {
 	c->clone_flags = w->flags;
+	c->clear_tid = w->flags & CLONE_CHILD_CLEARTID ? w->ctid : 0;
 	c->busy = 1;
 	if (w->stack)
 		c->frame.rsp = w->stack;
@@ -207,7 +207,7 @@ static void sighand_forked(struct thread *t)
 
 static long clone_copying(struct thread *t, const struct clone_want *w)
 {
-	uint64_t rsp = t->frame.rsp, flags = t->clone_flags;
+	uint64_t rsp = t->frame.rsp, flags = t->clone_flags, clear_tid = t->clear_tid;
 	long result;
 
 	/* A parent that waits for its child has none of its memory. */
@@ -222,6 +222,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	birth_told(t, result);
 	t->frame.rsp = rsp;
 	t->clone_flags = flags;
+	t->clear_tid = clear_tid;
 	sighand_forked(t);
 	return result;
 }
