@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	18
+#define BRIEF_VERSION	19
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*

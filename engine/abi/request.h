@@ -41,8 +41,8 @@ enum request_kind {
 				   on top: -> 1 the runtime calls for itself, 0 the program */
 	REQ_REPORTED,		/* bytes, length: what a sanitizer's runtime writes; bytes 0:
 				   it ends the process; -> 0 */
-	REQ_RUNS,		/* a thread of the process: -> enum runs: what is wanting for it to
-				   go on */
+	REQ_RUNS,		/* a thread of the process, 0: a process of the version: -> enum
+				   runs: what is wanting for it to go on */
 	REQ_KNOWN,		/* a thread's id: -> 1 if the kernel says it is the version's */
 	REQ_MEANT,		/* who sent a signal: -> 1 if that is another process of the
 				   version, and the asker is one whose end is not the version's */

@@ -12,4 +12,10 @@ static inline int cpu_clock(int32_t tid)
 	return (int)(~(uint32_t)tid << 3 | 6);
 }
 
+/* Of what a process had. */
+static inline int process_clock(int32_t pid)
+{
+	return (int)(~(uint32_t)pid << 3 | 2);
+}
+
 #endif

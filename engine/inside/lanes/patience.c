@@ -59,6 +59,11 @@ bool wait_met_often(enum wait_kind kind)
 	       VAIN_MOST;
 }
 
+static bool limit_is_met(const struct patience *p)
+{
+	return p->now - p->since >= wait_limit(p->kind) + p->more;
+}
+
 bool patience_step(struct patience *p)
 {
 	uint32_t seen = change_now();
@@ -67,7 +72,7 @@ bool patience_step(struct patience *p)
 		p->since = p->now = clock_ns(CLOCK_MONOTONIC);
 		p->sleep = PAUSE_FIRST_NS;
 	}
-	if (p->now - p->since >= wait_limit(p->kind))
+	if (limit_is_met(p))
 		return false;
 	change_wait(seen, p->sleep);
 	p->sleep = pause_longer(p->sleep);
@@ -75,12 +80,17 @@ bool patience_step(struct patience *p)
 	return true;
 }
 
+void patience_go_on(struct patience *p)
+{
+	MUST(limit_is_met(p));
+	p->more = p->now - p->since;
+}
+
 bool patience_end(const struct patience *p)
 {
-	uint64_t ns = p->now - p->since;
-	bool met = ns >= wait_limit(p->kind);
+	bool met = limit_is_met(p);
 
 	if (p->since)
-		wait_note(p->kind, ns, met);
+		wait_note(p->kind, p->now - p->since, met);
 	return met;
 }

@@ -30,6 +30,7 @@ static inline uint64_t pause_longer(uint64_t ns)
 struct patience {
 	enum wait_kind kind;
 	uint64_t since, now;	/* 0: it has not slept yet */
+	uint64_t more;		/* than the limit, for the time before does not count */
 	uint64_t sleep;		/* the next one */
 };
 
@@ -37,6 +38,8 @@ struct patience {
 
 /* Sleeps a step, or until who leads changes; false: the limit is met. */
 bool patience_step(struct patience *p);
+/* Its limit has been met for want of a processor: as long once more. */
+void patience_go_on(struct patience *p);
 /* What was waited for is so; true: or is given up. */
 bool patience_end(const struct patience *p);
 

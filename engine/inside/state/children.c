@@ -14,6 +14,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/now.h"
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/children.h"
@@ -282,19 +283,47 @@ static bool lane_is_read(uint32_t lane, int32_t pid)
 	return c->life != l->life || c->at >= __atomic_load_n(&l->head, __ATOMIC_RELAXED);
 }
 
+static bool child_asks(int32_t pid)
+{
+	const struct area *a = (const struct area *)boot.area;
+
+	for (uint32_t i = 0; i < a->slots_high && i < AREA_THREADS; i++)
+		if (a->slot[i].pid == pid && a->slot[i].owner &&
+		    __atomic_load_n(&a->slot[i].asked, __ATOMIC_RELAXED) == RS_ASKED)
+			return true;
+	return false;
+}
+
+/*
+ * It wants a processor, and has had less than it may have until its end, or it waits for the
+ * monitor.
+ */
+static bool child_goes_on(struct thread *t, int32_t pid, uint64_t had)
+{
+	MUST(t == thread_self() && pid > 0);
+	return clock_ns(process_clock(pid)) - had < wait_limit(WAIT_child) &&
+	       (child_asks(pid) || request_ask(t, REQ_RUNS, 0, (uint64_t)pid, 0) > 0);
+}
+
 /*
  * What a child has done to memory that it shares is done when its end is told: so its
  * twin comes to its end first, unless something keeps it.  One that a signal has ended
  * in the leader will not come to an end by itself, but to where it was ended.
  */
-static bool end_in_time(int32_t pid, uint32_t lane, bool by_signal, bool (*over)(int32_t pid))
+static bool end_in_time(struct thread *t, int32_t pid, uint32_t lane, bool by_signal,
+			bool (*over)(int32_t pid))
 {
+	uint64_t had = clock_ns(process_clock(pid));
 	struct patience p = PATIENCE(WAIT_child);
 	bool in_time;
 
-	while (!(in_time = over(pid)) && !(by_signal && lane_is_read(lane, pid)) &&
-	       patience_step(&p))
-		;
+	while (!(in_time = over(pid)) && !(by_signal && lane_is_read(lane, pid))) {
+		if (patience_step(&p))
+			continue;
+		if (!child_goes_on(t, pid, had))
+			break;
+		patience_go_on(&p);
+	}
 	patience_end(&p);
 	return in_time;
 }
@@ -358,7 +387,6 @@ void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 	uint32_t lane = 0;
 	int32_t pid = 0;
 
-	(void)t;
 	/* The leader's word: to the kernel, what is no id is a group, or everybody. */
 	if (vpid <= 0)
 		return;
@@ -372,7 +400,7 @@ void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 	}
 	if (!pid && !stopped && status != 0xffff && !ids_are_ours())
 		pid = child_led(vpid, &lane);
-	if (!pid || end_in_time(pid, lane, by_signal, reap))
+	if (!pid || end_in_time(t, pid, lane, by_signal, reap))
 		return;
 	if (by_signal)
 		OWN2(__NR_kill, pid, 9);
@@ -384,7 +412,6 @@ void follow_peeked(struct thread *t, int32_t vpid, int32_t status)
 	uint32_t lane = 0;
 	int32_t pid = child_find(vpid, &lane);
 
-	(void)t;
 	if (pid)
-		end_in_time(pid, lane, (status & 0x7f) != 0, is_over);
+		end_in_time(t, pid, lane, (status & 0x7f) != 0, is_over);
 }

@@ -392,6 +392,16 @@ static int64_t request_serve(struct version *v, const struct request *r)
 	}
 }
 
+/* Of a process: that one of its threads does. */
+static int64_t runs_serve(const struct version *v, const struct request *r)
+{
+	pid_t tid = (pid_t)r->args[0], pid = (pid_t)r->args[1];
+
+	if (tid)
+		return thread_wants(r->pid, tid);
+	return version_owns(v, pid, pid) && process_runs(pid) ? RUNS_CPU : RUNS_NOT;
+}
+
 /* Those that only sessions with followers know. */
 static int64_t versions_serve(struct version *v, const struct request *r)
 {
@@ -409,7 +419,7 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 	case REQ_REPORTED:
 		return reported_serve(v, r);
 	case REQ_RUNS:
-		return thread_wants(r->pid, (pid_t)r->args[0]);
+		return runs_serve(v, r);
 	case REQ_REALM:
 		return realm_serve(v, r);
 	case REQ_READ:
