@@ -232,11 +232,30 @@ static void awaited_look(struct awaited *a, const struct thread *who, enum wait_
 		awaited_begin(a, who, anew || kind != WAIT_busy ? now : a->since);
 }
 
+/* The monitor may have been long about its answer, and what it was asked for have come. */
+static bool awaited_stays(const struct awaited *a, const struct thread *who, enum wait_kind kind)
+{
+	return who && (kind == WAIT_busy || (a->who == who && a->at == place_of(who)));
+}
+
 static bool had_more(int clock, uint64_t than, uint64_t ns)
 {
 	uint64_t now = clock_ns(clock);
 
 	return now > than && now - than >= ns;	/* a thread that has ended has no clock */
+}
+
+/*
+ * It waits for what its leader's has not told yet, and ours for nothing that its own has told: that
+ * stands as well (lanes/tick.c), and both leaders may have no processor.
+ */
+static bool leaders_stand(const struct thread *t, const struct thread *who)
+{
+	uint32_t ended = __atomic_load_n(&streams.conduct->ended, __ATOMIC_RELAXED);
+	struct reader r = t->reader;
+
+	return who->has_lane && !(ended >> t->reader.cursor->source & 1) &&
+	       order_waits_for_more(who) && !(reader_peek(&r) && reader_next(&r));
 }
 
 /*
@@ -248,6 +267,8 @@ static bool had_more(int clock, uint64_t than, uint64_t ns)
 static bool limit_is_met(struct thread *t, const struct awaited *a, uint64_t limit)
 {
 	MUST(a->who && a->since);
+	if (leaders_stand(t, a->who))
+		return false;
 	return had_more(cpu_clock(a->who->tid), a->own, limit) ||
 	       had_more(CLOCK_PROCESS_CPUTIME_ID, a->all, CPU_SHARE * limit) ||
 	       !order_others_able(t);
@@ -364,7 +385,8 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 		awaited_look(&awaited, who, kind, now);
 		if (look < awaited.since + limit)
 			look = awaited.since + limit;
-		if (now >= look && limit_is_met(t, &awaited, limit))
+		if (now >= look && limit_is_met(t, &awaited, limit) &&
+		    awaited_stays(&awaited, what(t, seq), kind))
 			break;
 		if (now >= look)
 			look = now + limit;

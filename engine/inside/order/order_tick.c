@@ -125,7 +125,9 @@ void order_tick_first(struct thread *t)
 
 void order_tick_over(struct thread *t)
 {
-	if (t->ticking)
-		/* What it did is done. */
-		PUBLISH(thread_ticking, &t->ticking, 0);
+	if (!t->ticking)
+		return;
+	/* What it did is done. */
+	PUBLISH(thread_ticking, &t->ticking, 0);
+	order_step(t);
 }
