@@ -168,7 +168,8 @@ static bool end_is_twin(struct monitor *m, const struct version *v)
 	/* The server's first process has ended, whichever version led then and leads now. */
 	if (m->background)
 		return true;
-	return leading(m)->gone || streams_process_over(m, v->end_lane);
+	return leading(m)->gone || streams_process_over(m, v->end_lane) ||
+	       streams_process_ends(m, v->end_lane);
 }
 
 /*

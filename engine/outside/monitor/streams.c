@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -367,6 +368,33 @@ void streams_sweep(struct monitor *m)
 	for (uint32_t v = 0; v < m->versions; v++)
 		if (m->conduct->following >> v & 1)
 			cursors_sweep(m, v, &looks);
+}
+
+/* The last that it told is its process' end (a thread's lets others work, one at a time). */
+static bool lane_says_end(const struct monitor *m, uint32_t lane)
+{
+	const struct section *s = realm_part(m, lane / LANES, m->leader);
+	uint64_t head = CONSUME(lane_head, &s->lane[lane % LANES].head);
+	uint32_t chunk = __atomic_load_n(&s->lane[lane % LANES].now, __ATOMIC_RELAXED);
+	const struct call_desc *d;
+	const struct event *e;
+
+	if (!head || chunk >= m->conduct->chunks)
+		return false;
+	e = (const void *)((const uint8_t *)s + chunk_offset(chunk) +
+			   (head - 1) % CHUNK_CELLS * CELL_SIZE);
+	d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+	return d && call_ends(d) && !call_has(d, TRAIT_YIELDS);
+}
+
+bool streams_process_ends(const struct monitor *m, uint32_t lane)
+{
+	pid_t pid = lane_at(m, m->leader, lane)->pid;
+
+	LANES_EACH(m, m->leader, i)
+		if (lane_at(m, m->leader, i)->pid == pid && lane_says_end(m, i))
+			return true;
+	return false;
 }
 
 bool streams_process_over(const struct monitor *m, uint32_t lane)

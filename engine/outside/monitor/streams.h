@@ -40,6 +40,8 @@ bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
 void streams_sweep(struct monitor *m);
 /* The leader's process whose thread has, or had, this lane has ended. */
 bool streams_process_over(const struct monitor *m, uint32_t lane);
+/* It has told that it ends: by then it may have had no processor for that. */
+bool streams_process_ends(const struct monitor *m, uint32_t lane);
 /* The version's process has read to its end, or its present one, each lane that it reads. */
 bool streams_process_read(const struct monitor *m, uint32_t version, pid_t pid);
 void streams_end_twins(struct monitor *m, const struct version *v);
