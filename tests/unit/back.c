@@ -63,9 +63,8 @@ static unsigned doubled_by(uint64_t us, bool in_turns, bool needed)
 	struct rewind rw = { .image = 1 };
 
 	for (unsigned i = 0; i < IMAGES; i++) {
-		rw.stands.cpu_us += us;
 		rw.needed = needed;
-		images_pace(&rw, in_turns);
+		images_pace(&rw, in_turns, (i + 1) * us);
 	}
 	return rw.doubled;
 }
@@ -80,6 +79,6 @@ Test(back, images_are_near_where_it_works_long)
 	cr_assert(!doubled_by(0, true, true) && !doubled_by(0, false, true));
 	/* One that has gone back is another process, whose time begins anew. */
 	rw.worked_us = LONG_US;
-	images_pace(&rw, true);
+	images_pace(&rw, true, 0);
 	cr_assert(rw.doubled == 1);
 }

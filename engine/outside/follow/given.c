@@ -24,7 +24,7 @@ static uint64_t process_cpu_us(pid_t pid)
 }
 
 /* Of its processes, as its slots name them: one that is named wrongly is a wrong time. */
-static uint64_t version_cpu_us(const struct version *v)
+static uint64_t processes_us(const struct version *v, uint64_t (*of)(pid_t pid))
 {
 	uint64_t us = 0;
 	pid_t last = 0;
@@ -33,10 +33,20 @@ static uint64_t version_cpu_us(const struct version *v)
 		const struct slot *s = &v->area->slot[i];
 		pid_t pid = s->owner ? s->pid : last;
 
-		us += pid != last ? process_cpu_us(pid) : 0;
+		us += pid != last ? of(pid) : 0;
 		last = pid;
 	}
 	return us;
+}
+
+static uint64_t version_cpu_us(const struct version *v)
+{
+	return processes_us(v, process_cpu_us);
+}
+
+uint64_t given_ended_us(const struct version *v)
+{
+	return processes_us(v, process_ended_us);
 }
 
 static bool could_run(const struct version *v)

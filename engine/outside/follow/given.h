@@ -20,6 +20,8 @@ struct given {
 };
 
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
+/* What children had that its processes have waited for: `cpu_us` knows nothing of them. */
+uint64_t given_ended_us(const struct version *v);
 /* The same of a follower that the user has the leader wait for: however long that is. */
 void given_begin_waited(struct given *p, const struct version *v, uint64_t limit_us);
 /* The same at the end of all. */

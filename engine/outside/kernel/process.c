@@ -24,6 +24,8 @@
 #define PARENT		4
 #define USED		14	/* of a processor, in its own code and in the kernel's */
 #define USED_KERNEL	15
+#define ENDED		16	/* the same of children that it has waited for */
+#define ENDED_KERNEL	17
 #define THREADS		20
 #define BEGAN		22
 #define ROOM		23	/* of its memory, in bytes */
@@ -170,6 +172,13 @@ uint64_t process_used_ms(pid_t pid)
 	uint64_t ticks = stat_field(pid, USED) + stat_field(pid, USED_KERNEL);
 
 	return ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+uint64_t process_ended_us(pid_t pid)
+{
+	uint64_t ticks = stat_field(pid, ENDED) + stat_field(pid, ENDED_KERNEL);
+
+	return ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 pid_t process_parent(pid_t pid)

@@ -15,6 +15,8 @@
 uint64_t process_began(pid_t pid);
 /* What its threads have used of processors. */
 uint64_t process_used_ms(pid_t pid);
+/* Of children that it has waited for. */
+uint64_t process_ended_us(pid_t pid);
 /* Its parent; 0: it has none that we see. */
 pid_t process_parent(pid_t pid);
 /* It is `of`, or a child of it, or of one of its children. */

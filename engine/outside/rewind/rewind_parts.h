@@ -15,7 +15,7 @@ int64_t image_made(struct version *v, const struct request *r);
 void image_again(struct version *v);
 void image_again_look(struct version *v);
 /* One is kept, by `stands`: how much is read before the next. */
-void images_pace(struct rewind *rw, bool in_turns);
+void images_pace(struct rewind *rw, bool in_turns, uint64_t used_us);
 /* The threads go on; where no image has come of it, the copies that there are end. */
 void stand_over(struct version *v, int64_t reply);
 void stand_late(struct version *v);

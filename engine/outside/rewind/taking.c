@@ -140,12 +140,12 @@ void stand_over(struct version *v, int64_t reply)
 }
 
 /* What it has worked since the image before; a process that went back has its own time. */
-static uint64_t worked_us(struct rewind *rw)
+static uint64_t worked_since(struct rewind *rw, uint64_t used_us)
 {
 	uint64_t before = rw->worked_us;
 
-	rw->worked_us = rw->stands.cpu_us;
-	return rw->worked_us > before ? rw->worked_us - before : 0;
+	rw->worked_us = used_us;
+	return used_us > before ? used_us - before : 0;
 }
 
 /*
@@ -153,9 +153,9 @@ static uint64_t worked_us(struct rewind *rw)
  * no use.  One at a time there are no such races but where the baton was lost, and what differs is
  * another program's, mostly: that is to be known soon.
  */
-void images_pace(struct rewind *rw, bool in_turns)
+void images_pace(struct rewind *rw, bool in_turns, uint64_t used_us)
 {
-	uint64_t us = in_turns ? worked_us(rw) : 0;
+	uint64_t us = in_turns ? worked_since(rw, used_us) : 0;
 
 	if (rw->needed || us > TRY_US)
 		rw->doubled = 0;
@@ -171,7 +171,9 @@ static void image_keep(struct version *v)
 {
 	struct rewind *rw = &v->rewind;
 
-	images_pace(rw, v->monitor->options->one_at_a_time);
+	/* Children that have ended worked, too: a try makes them anew. */
+	images_pace(rw, v->monitor->options->one_at_a_time,
+		    rw->stands.cpu_us + given_ended_us(v));
 	copies_answer(v, 0);
 	copies_kill(rw);
 	cursors_keep(v, rw->last);
