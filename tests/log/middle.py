@@ -4,6 +4,7 @@
 kv		a server of one thread, begun alone and with a follower; what it answers from
 		memory was there before; stopped, recorded again, and replayed twice
 beside		and of one that was begun with a follower alone
+shelf		and of one whose libraries were used before: their patched code lies on the shelf
 redis		the same of redis-server under load
 memcached	and of memcached, which has threads
 images		another now and then: replayed through them, from each (--from, or where what
@@ -69,6 +70,7 @@ def redis_words(port):
 
 SERVERS = {
     "kv": lambda port: ["./server", str(port)],
+    "shelf": lambda port: ["sh", "-c", f"/bin/true; exec ./server {port}"],
     "redis": redis_words,
     "saving": lambda port: [*redis_words(port), "--rdb-key-save-delay", "20000",
                             "--dbfilename", f"saved-{port}.rdb"],
@@ -86,6 +88,7 @@ TALK = {
 }
 
 TALK["saving"] = TALK["redis"]
+TALK["shelf"] = TALK["kv"]
 TALK["nobody"] = TALK["memcached"]
 
 
@@ -287,6 +290,11 @@ def kv():
 def beside():
     kv_server.build("server")
     twice("kv", "-f", "same", turns=40)
+
+
+def shelf():
+    kv_server.build("server")
+    twice("shelf", turns=40)
 
 
 def redis():
@@ -953,7 +961,7 @@ def changed(name, text, n):
 
 
 for case in sys.argv[1:]:
-    {"kv": kv, "beside": beside, "forks": forks, "apart": apart, "nginx": nginx, "rights": rights, "saving": saving,
+    {"kv": kv, "beside": beside, "shelf": shelf, "forks": forks, "apart": apart, "nginx": nginx, "rights": rights, "saving": saving,
      "killed_some": killed_some, "damaged_some": damaged_some,
      "damaged_later": damaged_later, "kept": kept, "redis": redis, "memcached": memcached, "refused": refused,
      "damaged": damaged, "packed": packed, "images": images, "gdb": gdb, "killed": killed}[case]()

@@ -22,7 +22,7 @@
 #include "engine/abi/request.h"
 
 #define FOAM_MAGIC	0x006d616f6665766dull	/* "mvefoam" */
-#define FOAM_VERSION	3
+#define FOAM_VERSION	4
 #define FOAM_NAME	"%06u.image"	/* its first process; */
 #define FOAM_OTHER	"%06u.%u.image"	/* another one, from 1 on */
 #define FOAM_AUXV	1024
@@ -51,6 +51,7 @@ enum foam_kind {
 	FOAM_AREA, FOAM_BRIEF,	/* the session's */
 	FOAM_STREAMS,		/* the first part of them: the others go with it */
 	FOAM_VDSO,		/* the kernel's vDSO, and what it reads */
+	FOAM_SHELF,		/* what is left of the shelf: its place */
 	FOAM_KINDS
 };
 
@@ -64,7 +65,7 @@ struct foam_map {
 	uint64_t dev, inode;
 	uint32_t kind, prot;
 	uint32_t crc;		/* of a file's part, as far as there is one */
-	uint32_t pad;
+	uint32_t shelved;	/* its code lay on the shelf: all pages come over it */
 	char path[FOAM_PATH];
 };
 

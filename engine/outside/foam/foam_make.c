@@ -327,6 +327,8 @@ static int map_make(struct making *k, uint32_t row)
 		return map_by(k, m, MAP_SHARED, k->v->brief_fd, 0, PROT_READ);
 	case FOAM_STREAMS:
 		return is_first_of(k, row) ? streams_map(k, m) : 0;
+	case FOAM_SHELF:
+		return map_by(k, m, anonymous, -1, 0, PROT_NONE);
 	case FOAM_VDSO:
 	case FOAM_KINDS:
 		break;

@@ -2,8 +2,9 @@
  * Writing an image: the memory of processes that sleep, by their maps and page maps, a file each.
  *
  * Of private memory that has no file all pages are written that are not zero; of a file's those
- * that differ from it, which the kernel says.  A file that is not the mapped one any more, or
- * whose name is not known, is memory as any other.
+ * that differ from it, which the kernel says, and of one whose patched code was mapped in its
+ * place (patch/shelf.h) all.  A file that is not the mapped one any more, or whose name is not
+ * known, is memory as any other.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/patch/shelf.h"
 #include "engine/outside/start/auxv.h"
 
 #define PAGE		4096ull
@@ -98,6 +100,8 @@ static enum foam_kind kind_of_ours(const struct map *m, const struct boot *boot,
 		return FOAM_AREA;
 	if (is_in(m, boot->brief, BRIEF_ROOM))
 		return FOAM_BRIEF;
+	if (shelf_is_rest(m))
+		return FOAM_SHELF;
 	if (is_named(m, "/memfd:mve-inside"))
 		return FOAM_INSIDE;
 	if (is_named(m, "[vdso]") || is_named(m, "[vvar"))
@@ -133,7 +137,7 @@ static void map_note(struct writing *w, const struct map *m, const struct boot *
 		return;
 	*to = (struct foam_map){
 		.start = m->start, .end = m->end, .offset = m->offset, .inode = m->inode,
-		.dev = m->dev,
+		.dev = m->dev, .shelved = m->shelved,
 		.prot = (m->read ? PROT_READ : 0u) | (m->write ? PROT_WRITE : 0u) |
 			(m->exec ? PROT_EXEC : 0u) };
 	memcpy(to->path, m->path, sizeof(to->path));
@@ -311,7 +315,7 @@ static bool is_zero(const uint8_t *page)
 /* Whether the page may have what is nowhere else. */
 static bool is_own(const struct foam_map *m, uint64_t page)
 {
-	if (m->kind == FOAM_FILE || m->kind == FOAM_INSIDE)
+	if ((m->kind == FOAM_FILE && !m->shelved) || m->kind == FOAM_INSIDE)
 		return page & (PAGE_PRESENT | PAGE_SWAPPED) && !(page & PAGE_FILE);
 	/* Of shared memory a page may be there that this process has not touched. */
 	return m->kind == FOAM_MEMORY || m->path[0] == '/' ||

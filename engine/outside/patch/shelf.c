@@ -13,7 +13,9 @@
  * and never changed or taken away, since processes have them mapped.
  *
  * The kernel says of such a mapping that it is the shelf's: kernel/maps.c, by which we read
- * /proc/PID/maps, says by shelf_name_file() which file it stands for.
+ * /proc/PID/maps, says by shelf_name_file() which file it stands for.  Between two parts lies a
+ * page that is of none: so what is left between two that have been moved is not taken for a
+ * file's.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -62,12 +64,12 @@ unsigned shelf_add(const struct map *of, uint8_t **code)
 	struct shelf_part *p;
 
 	MUST(!of->shelved && !(len % PAGE) && of->start < of->end);
-	if (shelf.parts == SHELF_PARTS || len > SHELF_BYTES - shelf.filled || !shelf_make())
+	if (shelf.parts == SHELF_PARTS || len + PAGE > SHELF_BYTES - shelf.filled || !shelf_make())
 		return SHELF_NONE;
 	p = &shelf.part[shelf.parts];
 	*p = (struct shelf_part){ .at = shelf.filled, .len = len, .of = *of };
 	*code = shelf.memory + p->at;
-	shelf.filled += len;
+	shelf.filled += len + PAGE;
 	return shelf.parts++;
 }
 
@@ -87,16 +89,19 @@ int shelf_fd(void)
 	return shelf.filled ? shelf.fd : -1;
 }
 
+bool shelf_is_rest(const struct map *m)
+{
+	return shelf.filled && m->inode == shelf.inode && m->dev == shelf.dev;
+}
+
 void shelf_name_file(struct map *m)
 {
-	if (!shelf.filled || m->inode != shelf.inode || m->dev != shelf.dev)
-		return;
-	m->shelved = true;
-	for (unsigned i = 0; i < shelf.parts; i++) {
+	for (unsigned i = 0; i < shelf.parts && shelf_is_rest(m); i++) {
 		const struct shelf_part *p = &shelf.part[i];
 
 		if (m->offset < p->at || m->offset + (m->end - m->start) > p->at + p->len)
 			continue;
+		m->shelved = true;
 		m->offset = p->of.offset + (m->offset - p->at);
 		m->dev = p->of.dev;
 		m->inode = p->of.inode;

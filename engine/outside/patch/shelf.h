@@ -23,8 +23,13 @@ unsigned shelf_add(const struct map *of, uint8_t **code);
 const struct shelf_part *shelf_part(unsigned n);
 /* Bytes that are filled, whole pages; 0: there is nothing to be mapped. */
 uint64_t shelf_filled(void);
-/* A mapping of the shelf gets path, inode and offset of the file that the part is of. */
+/*
+ * A mapping of a part, and of nothing beside it, gets path, inode and offset of the file that
+ * the part is of.
+ */
 void shelf_name_file(struct map *m);
+/* What is left of the shelf, after that. */
+bool shelf_is_rest(const struct map *m);
 /* A descriptor by which nobody can write; -1 while it is empty. */
 int shelf_fd(void);
 

@@ -1,0 +1,106 @@
+/*
+ * The shelf: what is left of it is no file's.
+ */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/maps.h"
+#include "engine/outside/patch/shelf.h"
+
+#define PAGE	4096ull
+#define LIBRARY	(3 * PAGE)	/* a page of each: what is read, code, and data */
+
+static char folder[32], path[64], other[64];
+
+static void folder_make(void)
+{
+	strcpy(folder, "/tmp/unit-shelf-XXXXXX");
+	cr_assert(mkdtemp(folder));
+	cr_assert_eq(chmod(folder, 0755), 0);
+	snprintf(path, sizeof(path), "%s/library", folder);
+	snprintf(other, sizeof(other), "%s/other", folder);
+}
+
+static void folder_remove(void)
+{
+	unlink(path);
+	unlink(other);
+	rmdir(folder);
+}
+
+static void file_make(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(ftruncate(fd, LIBRARY), 0);
+	close(fd);
+}
+
+/* As a loader maps it; its code. */
+static uint8_t *library_map(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	uint8_t *at = mmap(NULL, LIBRARY, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	cr_assert_neq(at, MAP_FAILED);
+	cr_assert_eq(mprotect(at + PAGE, PAGE, PROT_READ | PROT_EXEC), 0);
+	close(fd);
+	return at + PAGE;
+}
+
+static struct map map_at(const uint8_t *code, bool all)
+{
+	uint64_t at = (uint64_t)code;
+	struct map found = { 0 };
+	struct maps maps;
+
+	cr_assert_eq(all ? maps_read(getpid(), &maps) :
+			   maps_read_part(getpid(), at, at + PAGE, &maps), 0);
+	for (size_t i = 0; i < maps.n; i++)
+		if (at >= maps.map[i].start && at < maps.map[i].end)
+			found = maps.map[i];
+	maps_free(&maps);
+	cr_assert(found.end, "nothing is mapped there");
+	return found;
+}
+
+static unsigned part_add(uint8_t *code)
+{
+	struct map m = map_at(code, true);
+	uint8_t *to;
+	unsigned part = shelf_add(&m, &to);
+
+	cr_assert_neq(part, SHELF_NONE);
+	memset(to, 0x90, m.end - m.start);
+	return part;
+}
+
+Test(shelf, rest, .init = folder_make, .fini = folder_remove)
+{
+	uint8_t *code[3], *all;
+	unsigned part[3];
+
+	file_make(path);
+	for (int i = 0; i < 3; i++) {
+		code[i] = library_map(path);
+		part[i] = part_add(code[i]);
+	}
+	all = mmap(NULL, shelf_filled(), PROT_READ | PROT_EXEC, MAP_PRIVATE, shelf_fd(), 0);
+	cr_assert_neq(all, MAP_FAILED);
+	for (int i = 0; i < 3; i += 2)
+		cr_assert_eq(mremap(all + shelf_part(part[i])->at, PAGE, PAGE,
+				    MREMAP_MAYMOVE | MREMAP_FIXED, code[i]), code[i]);
+	for (int i = 0; i < 2; i++) {
+		struct map left = map_at(all + shelf_part(part[1])->at, i), moved = map_at(code[2], i);
+
+		cr_assert(!left.shelved && shelf_is_rest(&left), "%s", left.path);
+		cr_assert(moved.shelved && !shelf_is_rest(&moved));
+	}
+}
