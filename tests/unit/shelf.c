@@ -1,5 +1,6 @@
 /*
- * The shelf: what is left of it is no file's.
+ * The shelf: whose file a part of it stands for is known wherever the file's name leads by now,
+ * and what is left of it is no file's.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/shelf.h"
 
 #define PAGE	4096ull
@@ -80,6 +82,77 @@ static unsigned part_add(uint8_t *code)
 	cr_assert_neq(part, SHELF_NONE);
 	memset(to, 0x90, m.end - m.start);
 	return part;
+}
+
+static void part_map(unsigned part, uint8_t *code)
+{
+	const struct shelf_part *p = shelf_part(part);
+
+	cr_assert_eq(mmap(code, p->len, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, shelf_fd(),
+			  (off_t)p->at), code);
+}
+
+static ino_t inode_of(const char *name)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(name, &st), 0);
+	return st.st_ino;
+}
+
+/* However it is asked for, it has this path, and this is found by it. */
+static void stands_for(const uint8_t *code, const char *name, ino_t inode, bool by_map)
+{
+	for (int all = 0; all < 2; all++) {
+		struct map m = map_at(code, all);
+		struct near_file f;
+
+		cr_assert(m.shelved && m.inode == inode);
+		cr_assert_str_eq(m.path, name);
+		if (by_map && geteuid())	/* for root alone */
+			continue;
+		cr_assert_eq(mapped_find(getpid(), &m, &f), 0);
+		cr_assert_eq(f.st.st_ino, inode);
+		near_close(&f);
+		mapped_forget();
+	}
+}
+
+Test(shelf, names, .init = folder_make, .fini = folder_remove)
+{
+	char gone[sizeof(path) + 16];
+	uint8_t *code;
+	ino_t inode;
+
+	file_make(path);
+	inode = inode_of(path);
+	code = library_map(path);
+	part_map(part_add(code), code);
+	stands_for(code, path, inode, false);
+	cr_assert_eq(rename(path, other), 0);
+	stands_for(code, other, inode, false);
+	/* An upgrade: another file has the name. */
+	file_make(path);
+	cr_assert_eq(rename(path, other), 0);
+	snprintf(gone, sizeof(gone), "%s (deleted)", other);
+	stands_for(code, gone, inode, true);
+}
+
+/* The one who had it first knew it by another name. */
+Test(shelf, first, .init = folder_make, .fini = folder_remove)
+{
+	uint8_t *first, *second;
+	unsigned part;
+
+	file_make(path);
+	cr_assert_eq(link(path, other), 0);
+	first = library_map(path);
+	second = library_map(other);
+	part = part_add(first);
+	part_map(part, first);
+	part_map(part, second);
+	stands_for(first, path, inode_of(path), false);
+	stands_for(second, other, inode_of(path), false);
 }
 
 Test(shelf, rest, .init = folder_make, .fini = folder_remove)

@@ -37,6 +37,28 @@ static const char *hex_parse(const char *at, uint64_t *out)
 	}
 }
 
+/* What the kernel says of it, and what it stands for. */
+static void map_note(struct map *m)
+{
+	shelf_name_file(m);
+	m->link = m->shelved ? 0 : m->start;
+	m->link_end = m->shelved ? 0 : m->end;
+}
+
+/*
+ * In the place of a file's mapping lies what names the first path that the file was seen by,
+ * and does not hold the file.  A neighbour that is of the file does, as a library has.
+ */
+static void map_link(struct map *m, const struct map *beside)
+{
+	if (!m->shelved || m->link_end || !beside->link_end || beside->inode != m->inode ||
+	    beside->dev != m->dev)
+		return;
+	m->link = beside->link;
+	m->link_end = beside->link_end;
+	memcpy(m->path, beside->path, sizeof(m->path));
+}
+
 /* start-end rwxp offset major:minor inode path; by hand, for each program that starts. */
 static int map_parse(const char *line, struct map *m)
 {
@@ -59,7 +81,7 @@ static int map_parse(const char *line, struct map *m)
 	m->shelved = false;
 	at += strspn(at, " ");
 	snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(at, "\n"), at);
-	shelf_name_file(m);
+	map_note(m);
 	return 0;
 }
 
@@ -73,6 +95,10 @@ static int map_append(struct maps *m, const struct map *one)
 		m->map = more;
 	}
 	m->map[m->n++] = *one;
+	if (m->n > 1) {
+		map_link(&m->map[m->n - 1], &m->map[m->n - 2]);
+		map_link(&m->map[m->n - 2], &m->map[m->n - 1]);
+	}
 	return 0;
 }
 
@@ -153,8 +179,19 @@ static int map_at(int maps, uint64_t at, uint64_t kind, struct map *m)
 	m->write = q.vma_flags & QUERY_WRITE;
 	m->exec = q.vma_flags & QUERY_EXEC;
 	m->shared = q.vma_flags & QUERY_SHARED;
-	shelf_name_file(m);
+	map_note(m);
 	return 0;
+}
+
+/* Its neighbours may be no part of what is asked for. */
+static void neighbours_ask(int maps, struct map *m)
+{
+	struct map beside;
+
+	if (m->shelved && !map_at(maps, m->start - 1, 0, &beside))
+		map_link(m, &beside);
+	if (m->shelved && !m->link_end && !map_at(maps, m->end, 0, &beside))
+		map_link(m, &beside);
 }
 
 struct part {
@@ -175,6 +212,7 @@ static int part_read(pid_t pid, const struct part *p, struct maps *m)
 		return -errno;
 	while (!(result = map_at(fd, start, p->kind, &one)) && one.start < end &&
 	       start < one.end) {
+		neighbours_ask(fd, &one);
 		result = map_append(m, &one);
 		start = one.end;
 		if (result || start >= end)

@@ -14,6 +14,7 @@ struct map {
 	ino_t inode;
 	bool read, write, exec, shared;
 	bool shelved;		/* a part of the shelf (shelf.h): what is said is its file's */
+	uint64_t link, link_end;	/* /proc/PID/map_files has its file by these; or 0 */
 	char path[256];		/* cut short if longer; [vdso], [stack], … */
 };
 

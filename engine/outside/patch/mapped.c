@@ -54,6 +54,11 @@ static bool is_mapped(const struct near_file *f, const struct map *m)
 	return f->st.st_ino == m->inode && S_ISREG(f->st.st_mode);
 }
 
+static void link_name(pid_t pid, const struct map *m, char link[64])
+{
+	snprintf(link, 64, "/proc/%d/map_files/%lx-%lx", pid, m->link, m->link_end);
+}
+
 /* /proc/PID/maps is read with room for most paths: a longer one is the map's own link's. */
 static bool path_whole(pid_t pid, const struct map *m, char path[PATH_MAX])
 {
@@ -63,7 +68,7 @@ static bool path_whole(pid_t pid, const struct map *m, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%s", m->path);
 	if (strlen(path) + 1 < sizeof(m->path))
 		return path[0] == '/';
-	snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	link_name(pid, m, link);
 	n = readlink(link, path, PATH_MAX - 1);
 	path[n < 0 ? 0 : n] = 0;
 	return path[0] == '/';
@@ -85,9 +90,7 @@ static int name_find(pid_t pid, const struct map *m, struct near_file *f)
 		else if (result == -EAGAIN)
 			return result;
 	}
-	if (m->shelved)		/* by the map it is no file's */
-		return -ENOENT;
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	link_name(pid, m, name);
 	fd = open(name, O_PATH | O_CLOEXEC);
 	return fd < 0 ? -errno : near_take(fd, f);
 }
