@@ -1,6 +1,6 @@
 /*
  * The shelf: whose file a part of it stands for is known wherever the file's name leads by now,
- * and what is left of it is no file's.
+ * what is left of it is no file's, and what not all may read does not come onto it.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -12,8 +12,12 @@
 #include <unistd.h>
 
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/mapped.h"
+#include "engine/outside/patch/patch.h"
+#include "engine/outside/patch/patched.h"
 #include "engine/outside/patch/shelf.h"
+#include "engine/outside/plan/plan.h"
 
 #define PAGE	4096ull
 #define LIBRARY	(3 * PAGE)	/* a page of each: what is read, code, and data */
@@ -176,4 +180,61 @@ Test(shelf, rest, .init = folder_make, .fini = folder_remove)
 		cr_assert(!left.shelved && shelf_is_rest(&left), "%s", left.path);
 		cr_assert(moved.shelved && !shelf_is_rest(&moved));
 	}
+}
+
+static struct map libc_map(void)
+{
+	struct map found = { 0 };
+	struct maps maps;
+
+	cr_assert_eq(maps_read(getpid(), &maps), 0);
+	for (size_t i = 0; i < maps.n; i++)
+		if (maps.map[i].exec && strstr(maps.map[i].path, "/libc.so"))
+			found = maps.map[i];
+	maps_free(&maps);
+	cr_assert(found.end, "no libc");
+	return found;
+}
+
+/* How much of a copy of libc's code is on the shelf once it has been used often. */
+static uint64_t copy_use(void)
+{
+	struct map of = libc_map(), m;
+	struct shelf_view shelf = { .len = ~0ull };
+	uint64_t len = of.end - of.start;
+	int memory = memory_open(getpid()), fd;
+	char words[400];
+	struct plan *p;
+	uint8_t *code;
+
+	snprintf(words, sizeof(words), "cp %s %s && chmod 644 %s", of.path, path, path);
+	cr_assert_eq(system(words), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	code = mmap(NULL, len, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)of.offset);
+	cr_assert_neq(code, MAP_FAILED);
+	close(fd);
+	m = map_at(code, true);
+	cr_assert_eq(patch_plan(getpid(), memory, &m, &p), 0);
+	for (int i = 0; i < 3; i++) {
+		struct board_room room = { 0 };
+		struct patch_sum sum = { 0 };
+
+		patched_again(p, getpid(), memory, &m, &room, &sum, &shelf);
+	}
+	plan_free(p);
+	memory_close(memory);
+	return shelf.moves ? shelf.move[0].len : 0;
+}
+
+Test(shelf, everyones, .init = folder_make, .fini = folder_remove)
+{
+	struct map of = libc_map();
+
+	cr_assert_eq(copy_use(), of.end - of.start);
+}
+
+Test(shelf, not_everyones, .init = folder_make, .fini = folder_remove)
+{
+	cr_assert_eq(chmod(folder, 0700), 0);
+	cr_assert_eq(copy_use(), 0);
 }

@@ -11,6 +11,7 @@
  * What has many pages gets a part of the shelf (shelf.h), too.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "engine/outside/patch/shelf.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/patched.h"
+#include "engine/outside/session/near.h"
 
 #define KEPT_MAX	32	/* mappings; the one that was used longest ago goes */
 #define PAGE		4096ull
@@ -141,14 +143,48 @@ static bool pages_keep(struct kept_map *k, const struct patch_batch *now)
 	return true;
 }
 
-/* Others may read the file as we do. */
+/* All of it is the file's: behind its end the kernel has none. */
+static bool has_all(const struct kept_map *k, const struct stat *st)
+{
+	return k->offset + k->len < (uint64_t)st->st_size + PAGE;
+}
+
+static bool near_stat(const char *path, struct stat *st)
+{
+	struct near_file f;
+
+	if (near_open(path, &f))
+		return false;
+	*st = f.st;
+	near_close(&f);
+	return true;
+}
+
+/*
+ * Whoever runs here may read the file, for what is on the shelf is mapped into all programs.
+ * The path is as the kernel has it, without links.
+ */
+static bool is_everyones(const char *path, const struct stat *file)
+{
+	char folder[sizeof(((struct map *)0)->path)];
+	const char *slash = path;
+	bool may = *path == '/' && file->st_mode & S_IROTH;
+	struct stat st;
+
+	for (; may && slash; slash = strchr(slash + 1, '/')) {
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
+		may = near_stat(folder, &st) && st.st_mode & S_IXOTH;
+	}
+	return may && near_stat(path, &st) && plan_same_file(&st, file);
+}
+
 static void part_make(struct kept_map *k, const struct map *m, const struct stat *st,
 		      const struct patch_batch *now)
 {
 	uint8_t *to;
 
 	if (k->pages < PART_PAGES || k->len > PART_MAX || m->shared || m->shelved ||
-	    !(st->st_mode & S_IROTH))
+	    !has_all(k, st) || !is_everyones(m->path, st))
 		return;
 	k->part = shelf_add(m, &to);
 	if (k->part != SHELF_NONE)
