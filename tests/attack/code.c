@@ -1,5 +1,6 @@
 /* See code.h. */
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,21 +11,28 @@
 #define PAGE	4096
 #define PLANTED	"planted!"	/* at the end of each page */
 
+static int library_look(struct dl_phdr_info *l, size_t size, void *to)
+{
+	struct code *c = to;
+
+	(void)size;
+	for (unsigned i = 0; strstr(l->dlpi_name, "/libc.") && i < l->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &l->dlpi_phdr[i];
+
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X))
+			continue;
+		snprintf(c->path, sizeof(c->path), "%s", l->dlpi_name);
+		c->offset = h->p_offset & ~(PAGE - 1ul);
+		c->len = (h->p_offset - c->offset + h->p_filesz + PAGE - 1) & ~(PAGE - 1ul);
+		return 1;
+	}
+	return 0;
+}
+
+/* By its headers: /proc/self/maps does not name the file where patched code lies in its place. */
 bool code_find(struct code *c)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t from, to;
-	char line[600];
-	bool found = false;
-
-	while (maps && !found && fgets(line, sizeof(line), maps))
-		found = strstr(line, "/libc.") &&
-			sscanf(line, "%lx-%lx r-xp %lx %*s %*s %511s", &from, &to, &c->offset,
-			       c->path) == 4;
-	if (maps)
-		fclose(maps);
-	c->len = found ? to - from : 0;
-	return found;
+	return dl_iterate_phdr(library_look, c);
 }
 
 void code_plant(char *at, const struct code *c)

@@ -4,11 +4,13 @@
  * same bytes are written again, and nothing of the mapping is read or decoded.
  *
  * An entry is good for one plan (it holds a reference, so the plan stays the same), one
- * part of its file, and one distance.  At its second use it is made, of the file alone: what
- * one process had in its memory, which it and others of its user could write, is no other's
- * code.  What has pages to be watched is not made: those are told by address.
+ * part of its file, and one distance.  It is made of the file alone: what one process had in
+ * its memory, which it and others of its user could write, is no other's code.  What has pages
+ * to be watched is not made: those are told by address.
  *
- * What has many pages gets a part of the shelf (shelf.h), too.
+ * What has many pages lies on the shelf (shelf.h), where a process has that mapped, from the
+ * first use on: a server that forks has no page of it copied then, nor a table of pages.  Where
+ * it is to be written it is made at its second use, which may never come.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +24,8 @@
 #include "engine/outside/patch/patched.h"
 #include "engine/outside/session/near.h"
 
-#define KEPT_MAX	32	/* mappings; the one that was used longest ago goes */
+/* Mappings; of those that are not on the shelf the one that was used longest ago goes. */
+#define KEPT_MAX	(SHELF_PARTS + 32)
 #define PAGE		4096ull
 #define PART_PAGES	4		/* with fewer to be written they are */
 #define PART_MAX	(8ull << 20)
@@ -32,14 +35,16 @@ struct kept_map {
 	uint64_t offset, len, distance, room;
 	bool twins;
 	unsigned long used;
-	bool met;		/* a second use has been: it is made, or never will be */
+	bool met;		/* it is made, or never will be */
 	bool made;
 	struct patch_sum sum;
 	uint64_t boards_len, pages;
 	uint32_t *page, *end;
 	unsigned ends;
-	uint8_t *boards, *bytes;	/* in the boards, addresses count from the mapping */
-	unsigned part;		/* of the shelf; or SHELF_NONE */
+	uint8_t *boards;	/* addresses in it count from the mapping */
+	uint8_t *bytes;		/* of the pages; NULL: they are in `code`, */
+	const uint8_t *code;	/* the whole mapping's on the shelf, */
+	unsigned part;		/* of which this is its part; or SHELF_NONE */
 };
 
 static struct kept_map all_kept[KEPT_MAX];
@@ -90,6 +95,11 @@ static int boards_write(struct kept_map *k, int memory, uint64_t start, uint64_t
 	return result;
 }
 
+static const uint8_t *page_bytes(const struct kept_map *k, uint64_t i)
+{
+	return k->bytes ? k->bytes + i * PAGE : k->code + k->page[i] * PAGE;
+}
+
 /* Pages that follow each other are written together. */
 static int pages_write(const struct kept_map *k, int memory, uint64_t start)
 {
@@ -98,7 +108,7 @@ static int pages_write(const struct kept_map *k, int memory, uint64_t start)
 	for (uint64_t i = 0, n; !result && i < k->pages; i += n) {
 		for (n = 1; i + n < k->pages && k->page[i + n] == k->page[i] + n; )
 			n++;
-		result = memory_write(memory, start + k->page[i] * PAGE, k->bytes + i * PAGE,
+		result = memory_write(memory, start + k->page[i] * PAGE, page_bytes(k, i),
 				      n * PAGE);
 	}
 	return result;
@@ -123,24 +133,15 @@ static int file_open(struct plan *p, pid_t pid, const struct map *m, struct stat
 	return -ESTALE;
 }
 
-static bool pages_keep(struct kept_map *k, const struct patch_batch *now)
+static bool pages_note(struct kept_map *k, const struct patch_batch *now)
 {
 	uint64_t all = k->len / PAGE;
 
-	for (uint64_t i = 0; i < all; i++)
-		k->pages += now->touched[i] != 0;
-	k->page = malloc((k->pages + 1) * sizeof(*k->page));
-	k->bytes = malloc(k->pages * PAGE + 1);
-	if (!k->page || !k->bytes)
-		return false;
-	for (uint64_t i = 0, n = 0; i < all; i++) {
-		if (!now->touched[i])
-			continue;
-		MUST(n < k->pages);
-		memcpy(k->bytes + n * PAGE, now->code + i * PAGE, PAGE);
-		k->page[n++] = (uint32_t)i;
-	}
-	return true;
+	k->page = malloc((all + 1) * sizeof(*k->page));
+	for (uint64_t i = 0; k->page && i < all; i++)
+		if (now->touched[i])
+			k->page[k->pages++] = (uint32_t)i;
+	return k->page;
 }
 
 /* All of it is the file's: behind its end the kernel has none. */
@@ -178,23 +179,35 @@ static bool is_everyones(const char *path, const struct stat *file)
 	return may && near_stat(path, &st) && plan_same_file(&st, file);
 }
 
-static void part_make(struct kept_map *k, const struct map *m, const struct stat *st,
+static bool part_make(struct kept_map *k, const struct map *m, const struct stat *st,
 		      const struct patch_batch *now)
 {
 	uint8_t *to;
 
 	if (k->pages < PART_PAGES || k->len > PART_MAX || m->shared || m->shelved ||
 	    !has_all(k, st) || !is_everyones(m->path, st))
-		return;
+		return false;
 	k->part = shelf_add(m, &to);
-	if (k->part != SHELF_NONE)
-		memcpy(to, now->code, k->len);
+	if (k->part == SHELF_NONE)
+		return false;
+	memcpy(to, now->code, k->len);
+	k->code = to;
+	return true;
+}
+
+static bool pages_keep(struct kept_map *k, const struct patch_batch *now)
+{
+	k->bytes = malloc(k->pages * PAGE + 1);
+	for (uint64_t i = 0; k->bytes && i < k->pages; i++)
+		memcpy(k->bytes + i * PAGE, now->code + k->page[i] * PAGE, PAGE);
+	return k->bytes;
 }
 
 static void made_keep(struct kept_map *k, const struct map *m, const struct stat *st,
-		      const struct patch_sum *sum, struct patch_batch *now)
+		      const struct patch_sum *sum, struct patch_batch *now, bool shelved)
 {
-	if (!pages_keep(k, now))
+	if (!pages_note(k, now) ||
+	    (!(shelved && part_make(k, m, st, now)) && !pages_keep(k, now)))
 		return;
 	k->sum = *sum;
 	k->boards_len = now->boards_len;
@@ -205,12 +218,11 @@ static void made_keep(struct kept_map *k, const struct map *m, const struct stat
 	now->end = NULL;
 	boards_move(k, -m->start);
 	k->made = true;
-	part_make(k, m, st, now);
 }
 
-/* Once, of a file that is near and does not change meanwhile; of the vDSO as it was planned. */
+/* Of a file that is near and does not change meanwhile; of the vDSO as it was planned. */
 static void make(struct kept_map *k, pid_t pid, const struct map *m,
-		 const struct board_room *room)
+		 const struct board_room *room, bool shelved)
 {
 	struct patch_sum sum = { .twins = k->twins };
 	struct stat st = { 0 }, after;
@@ -226,7 +238,7 @@ static void make(struct kept_map *k, pid_t pid, const struct map *m,
 	}
 	if (!patch_copy(k->plan, fd, m, room, k->len <= PART_MAX, &now, &sum) && !sum.guards &&
 	    !sum.unclean && (fd < 0 || (!fstat(fd, &after) && plan_same_file(&st, &after))))
-		made_keep(k, m, &st, &sum, &now);
+		made_keep(k, m, &st, &sum, &now, shelved);
 	patch_batch_free(&now);
 	if (fd >= 0)
 		close(fd);
@@ -239,7 +251,7 @@ static bool part_move(const struct kept_map *k, const struct map *m, struct shel
 {
 	const struct shelf_part *p;
 
-	if (!shelf || k->part == SHELF_NONE || shelf->moves == SHELF_MOVES ||
+	if (!shelf || !k->code || shelf->moves == SHELF_MOVES ||
 	    shelf->moved >> k->part & 1)
 		return false;
 	p = shelf_part(k->part);
@@ -276,18 +288,20 @@ static void forget(struct kept_map *k)
 	*k = (struct kept_map){ 0 };
 }
 
+/* What is on the shelf stays there, and would lie there twice. */
 static struct kept_map *oldest(void)
 {
-	struct kept_map *old = &all_kept[0];
+	struct kept_map *old = NULL;
 
-	for (unsigned i = 1; i < KEPT_MAX; i++)
-		if (all_kept[i].used < old->used)
-			old = &all_kept[i];
+	for (struct kept_map *k = all_kept; k < all_kept + KEPT_MAX; k++)
+		if (!k->code && (!old || k->used < old->used))
+			old = k;
+	MUST(old);
 	return old;
 }
 
-/* The first use: it is only noted. */
-static void note(struct plan *p, const struct map *m, const struct board_room *room, bool twins)
+static struct kept_map *note(struct plan *p, const struct map *m, const struct board_room *room,
+			     bool twins)
 {
 	struct kept_map *k = oldest();
 
@@ -298,19 +312,19 @@ static void note(struct plan *p, const struct map *m, const struct board_room *r
 		.used = ++uses, .part = SHELF_NONE,
 	};
 	plan_ref(p);
+	return k;
 }
 
 int patched_again(struct plan *p, pid_t pid, int memory, const struct map *m,
 		  struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf)
 {
 	struct kept_map *k = find(p, m, room, sum->twins);
+	bool again = k, shelved = shelf && shelf->len;
 
-	if (!k) {
-		note(p, m, room, sum->twins);
-		return -ENOENT;
-	}
+	if (!k)
+		k = note(p, m, room, sum->twins);
 	k->used = ++uses;
-	if (!k->met)
-		make(k, pid, m, room);
+	if (!k->met && (again || (shelved && shelf_is_roomy())))
+		make(k, pid, m, room, shelved);
 	return k->made ? write_again(k, memory, m, room, sum, shelf) : -ENOENT;
 }

@@ -3,7 +3,7 @@
  *
  * A server that starts a program for each request has the same libraries patched each time.
  * To write into their mappings costs a copy of each page that is touched, again for each
- * process, and again as it forks and ends.  So what is used a second time is kept here as a
+ * process, and again as it forks and ends.  So what is patched is kept here as a
  * whole (patched.c): a program has the shelf mapped, out of the way, and its inside moves a
  * part of it over the mapping of the file (inside/calls/shelf.c).  Nothing is copied then, and
  * all processes share the pages, as they do natively.  Not in sessions with followers.
@@ -26,8 +26,6 @@
 #include "engine/outside/patch/shelf.h"
 #include "engine/outside/kernel/shared.h"
 
-/* Limit (programs): bytes of code that is kept patched. Beyond: it is copied. */
-#define SHELF_BYTES	(32ull << 20)
 #define PAGE		4096ull
 
 static struct {
@@ -79,14 +77,14 @@ const struct shelf_part *shelf_part(unsigned n)
 	return &shelf.part[n];
 }
 
-uint64_t shelf_filled(void)
+bool shelf_is_roomy(void)
 {
-	return shelf.filled;
+	return shelf.parts < SHELF_PARTS / 2 && shelf.filled < SHELF_BYTES / 2;
 }
 
 int shelf_fd(void)
 {
-	return shelf.filled ? shelf.fd : -1;
+	return shelf_make() ? shelf.fd : -1;
 }
 
 bool shelf_is_rest(const struct map *m)

@@ -9,6 +9,8 @@
 /* Limit (programs): parts of files whose patched code is shared. Beyond: it is copied. */
 #define SHELF_PARTS	64
 #define SHELF_NONE	SHELF_PARTS
+/* Limit (programs): bytes of code that is kept patched. Beyond: it is copied. */
+#define SHELF_BYTES	(32ull << 20)
 
 struct shelf_part {
 	uint64_t at, len;	/* on the shelf */
@@ -21,8 +23,8 @@ struct shelf_part {
  */
 unsigned shelf_add(const struct map *of, uint8_t **code);
 const struct shelf_part *shelf_part(unsigned n);
-/* Bytes that are filled, whole pages; 0: there is nothing to be mapped. */
-uint64_t shelf_filled(void);
+/* Half of it is left for what is used again: what may be used once gets no part any more. */
+bool shelf_is_roomy(void);
 /*
  * A mapping of a part, and of nothing beside it, gets path, inode and offset of the file that
  * the part is of.
@@ -30,7 +32,7 @@ uint64_t shelf_filled(void);
 void shelf_name_file(struct map *m);
 /* What is left of the shelf, after that. */
 bool shelf_is_rest(const struct map *m);
-/* A descriptor by which nobody can write; -1 while it is empty. */
+/* A descriptor by which nobody can write; -1: it cannot be had. */
 int shelf_fd(void);
 
 #endif

@@ -163,7 +163,7 @@ static void shared_calls(struct injection *in)
 /* Out of the way; it is code from the first, as what is ours is. */
 static void shelf_calls(struct injection *in)
 {
-	struct batch_call shelf = map_of(in, FD_SHELF, shelf_filled(), PROT_READ | PROT_EXEC);
+	struct batch_call shelf = map_of(in, FD_SHELF, SHELF_BYTES, PROT_READ | PROT_EXEC);
 
 	MUST(in->calls == CALL_SHELF && !in->want->chunks);
 	shelf.must = false;
@@ -282,7 +282,7 @@ static int shared_map_by(struct injection *in)
 		streams_calls(in);
 	else if (fds > FD_SHELF)
 		shelf_calls(in);
-	in->shelf.len = !in->want->chunks && fds > FD_SHELF ? shelf_filled() : 0;
+	in->shelf.len = !in->want->chunks && fds > FD_SHELF ? SHELF_BYTES : 0;
 	close_calls(in, fds);
 	result = pointed_write(in, fds);
 	if (!result)
