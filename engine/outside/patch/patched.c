@@ -27,6 +27,7 @@
 /* Mappings; of those that are not on the shelf the one that was used longest ago goes. */
 #define KEPT_MAX	(SHELF_PARTS + 32)
 #define PAGE		4096ull
+#define PAGES_EACH	128		/* are written at one go */
 #define PART_PAGES	4		/* with fewer to be written they are */
 #define PART_MAX	(8ull << 20)
 
@@ -43,7 +44,7 @@ struct kept_map {
 	unsigned ends;
 	uint8_t *boards;	/* addresses in it count from the mapping */
 	uint8_t *bytes;		/* of the pages; NULL: they are in `code`, */
-	const uint8_t *code;	/* the whole mapping's on the shelf, */
+	uint8_t *code;		/* the whole mapping's on the shelf, */
 	unsigned part;		/* of which this is its part; or SHELF_NONE */
 };
 
@@ -95,21 +96,37 @@ static int boards_write(struct kept_map *k, int memory, uint64_t start, uint64_t
 	return result;
 }
 
-static const uint8_t *page_bytes(const struct kept_map *k, uint64_t i)
+static uint8_t *page_bytes(const struct kept_map *k, uint64_t i)
 {
 	return k->bytes ? k->bytes + i * PAGE : k->code + k->page[i] * PAGE;
 }
 
-/* Pages that follow each other are written together. */
+/* Pages that follow each other are one part. */
+static unsigned parts_of(const struct kept_map *k, uint64_t start, uint64_t from, uint64_t to,
+			 struct memory_part *part)
+{
+	unsigned n = 0;
+
+	MUST(to <= k->pages && to - from <= PAGES_EACH);
+	for (uint64_t i = from; i < to; i++) {
+		uint64_t at = start + k->page[i] * PAGE;
+
+		if (n && part[n - 1].at + part[n - 1].len == at)
+			part[n - 1].len += PAGE;
+		else
+			part[n++] = (struct memory_part){ at, page_bytes(k, i), PAGE };
+	}
+	return n;
+}
+
 static int pages_write(const struct kept_map *k, int memory, uint64_t start)
 {
+	struct memory_part part[PAGES_EACH];
 	int result = 0;
 
-	for (uint64_t i = 0, n; !result && i < k->pages; i += n) {
-		for (n = 1; i + n < k->pages && k->page[i + n] == k->page[i] + n; )
-			n++;
-		result = memory_write(memory, start + k->page[i] * PAGE, page_bytes(k, i),
-				      n * PAGE);
+	for (uint64_t i = 0, to; !result && i < k->pages; i = to) {
+		to = k->pages - i < PAGES_EACH ? k->pages : i + PAGES_EACH;
+		result = memory_write_parts(memory, part, parts_of(k, start, i, to, part));
 	}
 	return result;
 }
