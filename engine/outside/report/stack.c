@@ -16,19 +16,21 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/sysmacros.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/beside.h"
-#include "engine/outside/session/reach.h"
 #include "engine/outside/session/seize.h"
 #include "engine/outside/report/stack.h"
 #include "engine/outside/report/stack_parts.h"
@@ -36,7 +38,6 @@
 #define COPY_SIZE	(256u << 10)
 #define LIMIT_MS	4000
 #define TEXT_MAX	(1u << 20)
-#define MAPS_MAX	((1u << 20) - 64)	/* of more the first are known */
 #define CATCH_MS	200
 
 /* --- the child ------------------------------------------------------------------ */
@@ -116,46 +117,25 @@ static json_t *child_read(struct stack_copy *copy)
 
 /* --- what is copied ---------------------------------------------------------------- */
 
-/* As much of it as a room for reaching holds. */
-struct maps_copy {
-	pid_t pid;
-	size_t len;
-	char text[MAPS_MAX];
-};
-
-_Static_assert(sizeof(struct maps_copy) <= REACH_ROOM, "it is read there");
-
-static long maps_copy_do(void *room)
-{
-	struct maps_copy *c = room;
-	char path[40];
-	ssize_t n = 1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", c->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	for (c->len = 0; fd >= 0 && n > 0 && c->len < MAPS_MAX; c->len += n > 0 ? (size_t)n : 0)
-		n = read(fd, c->text + c->len, MAPS_MAX - c->len);
-	if (fd >= 0)
-		close(fd);
-	return 0;
-}
-
-/* Whoever holds the maps may hold them for ever. */
+/* As /proc/PID/maps has it, but for the shelf: code that lies there is its file's. */
 static char *maps_text(pid_t pid, size_t *len)
 {
-	struct maps_copy *c = reach_room(pid, sizeof(*c));
-	char *text;
+	char *text = NULL;
+	struct maps maps;
+	FILE *f = maps_read(pid, &maps) ? NULL : open_memstream(&text, len);
 
-	if (!c)
-		return NULL;
-	c->pid = pid;
-	if (reach_do(maps_copy_do, NULL))
-		return NULL;
-	text = malloc(MAPS_MAX);
-	*len = c->len;
-	MUST(*len <= MAPS_MAX);
-	return text ? memcpy(text, c->text, *len) : NULL;
+	for (size_t i = 0; f && i < maps.n; i++) {
+		const struct map *m = &maps.map[i];
+
+		fprintf(f, "%lx-%lx %c%c%c%c %lx %x:%x %lu %s\n", m->start, m->end,
+			m->read ? 'r' : '-', m->write ? 'w' : '-', m->exec ? 'x' : '-',
+			m->shared ? 's' : 'p', m->offset, major(m->dev), minor(m->dev), m->inode,
+			m->path);
+	}
+	maps_free(&maps);
+	if (f)
+		fclose(f);
+	return text;
 }
 
 static void copy_free(struct stack_copy *copy)
