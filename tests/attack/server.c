@@ -739,7 +739,8 @@ static bool heir(void)
 
 /* --- memory that does not answer -------------------------------------------------------- */
 
-enum mired { BY_FAULT, BY_FILE, BY_PATH, BY_ANSWER, BY_MAP, BY_CLOSE, BY_EXEC, BY_UPDATE };
+enum mired { BY_FAULT, BY_FILE, BY_PATH, BY_ANSWER, BY_MAP, BY_CLOSE, BY_EXEC, BY_UPDATE,
+	     BY_CRASH };
 
 static long raw6(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -755,8 +756,8 @@ static bool mire_made(uint64_t kind)
 {
 	mappings_find();
 	begun_fd = raw(SYS_openat, AT_FDCWD, (long)"BEGUN", O_WRONLY | O_CREAT, 0600, 0);
-	mire = kind == BY_FAULT || kind == BY_PATH || kind == BY_ANSWER ? mire_by_fault(raw6) :
-		mire_by_file(raw6, "mire", kind != BY_CLOSE && kind != BY_UPDATE);
+	mire = kind == BY_FAULT || kind == BY_PATH || kind == BY_ANSWER || kind == BY_CRASH ?
+		mire_by_fault(raw6) : mire_by_file(raw6, "mire", kind != BY_CLOSE && kind != BY_UPDATE);
 	return mire.at;
 }
 
@@ -796,17 +797,20 @@ static struct request mired_request(uint64_t kind, pid_t made)
 	}
 }
 
+#define RINGS	10
+
 /* Until there is a file DONE: asks by a request, or about a path, that nobody can read. */
 static bool sink(uint64_t kind)
 {
 	static struct request own;
-	struct request *r = kind == BY_FAULT || kind == BY_FILE ? (struct request *)mire.at : &own;
+	struct request *r = kind == BY_FAULT || kind == BY_FILE || kind == BY_CRASH ?
+			    (struct request *)mire.at : &own;
 	struct timespec look = { 0, 20000000 };
 	const struct boot *boot = boot_find();
 	char *no_words[] = { NULL };
 	pthread_t thread;
+	unsigned i = 0, rings = 0;
 	pid_t made = 0;
-	unsigned i = 0;
 
 	while (i < AREA_THREADS && slots()[i].owner != (uint32_t)raw(SYS_getpid, 0, 0, 0, 0, 0))
 		i++;
@@ -828,7 +832,10 @@ static bool sink(uint64_t kind)
 		own.slot = i;
 		own.key = boot->key;
 		asks(i);
-		ring();
+		if (kind == BY_CRASH)	/* who says so is looked at by who hears its bell, */
+			((struct area *)area.at)->crash_ns++;
+		if (kind != BY_CRASH || rings++ < RINGS)	/* and that hears no other from there on */
+			ring();
 		raw6(SYS_futex, (long)word, FUTEX_WAIT, *word, (long)&look, 0, (long)r);
 	}
 	slots()[i].asked = RS_IDLE;

@@ -173,22 +173,35 @@ static void ahead_read(struct looking *l)
 	l->ahead.len = process_vm_readv(l->tid, &here, 1, &there, 1, 0);
 }
 
+static bool is_question(const struct request *r, uint64_t key, uint32_t slot)
+{
+	return r->state == RS_ASKED && r->key == key && r->slot == slot;
+}
+
 static bool is_asked(const struct looking *l)
 {
-	return l->r.state == RS_ASKED && l->r.key == l->key && l->r.slot == l->slot;
+	return is_question(&l->r, l->key, l->slot);
+}
+
+/* What the thread asks, and where that lies. */
+static enum asker question_read(pid_t pid, pid_t tid, struct request *r)
+{
+	struct sleeper s;
+	enum asker is = sleeper_read(pid, tid, &s);
+
+	if (is == ASKER_IS)
+		is = request_read(tid, &s, r);
+	r->pid = pid;
+	r->tid = tid;
+	r->at = is == ASKER_IS ? s.arg[5] : 0;
+	return is;
 }
 
 static long look_do(void *room)
 {
 	struct looking *l = room;
-	struct sleeper s;
-	enum asker is = sleeper_read(l->pid, l->tid, &s);
+	enum asker is = question_read(l->pid, l->tid, &l->r);
 
-	if (is == ASKER_IS)
-		is = request_read(l->tid, &s, &l->r);
-	l->r.pid = l->pid;
-	l->r.tid = l->tid;
-	l->r.at = is == ASKER_IS ? s.arg[5] : 0;
 	l->ahead.tid = 0;
 	if (is == ASKER_IS && l->r.kind == REQ_EXEC)
 		ahead_read(l);
@@ -336,6 +349,56 @@ static enum asker elsewhere_look(const struct version *v, uint32_t slot, struct 
 	return is;
 }
 
+static uint64_t holder_of(const struct version *v, uint32_t slot)
+{
+	MUST(slot < AREA_THREADS);
+	return __atomic_load_n(&v->area->slot[slot].holder, __ATOMIC_RELAXED);
+}
+
+/*
+ * Where the first thread of a version's first process was found to ask: it does so in the same
+ * place as long as its program runs.  What stands there is its own, whether it sleeps or not.
+ */
+static struct { pid_t pid; uint64_t at; } heads[VERSIONS];
+
+static void head_note(const struct version *v, const struct request *r)
+{
+	if (r->pid != r->tid || r->pid != v->server)
+		return;
+	__atomic_store_n(&heads[v->index].pid, r->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&heads[v->index].at, r->at, __ATOMIC_RELAXED);
+}
+
+/* The kernel says that the thread is the process' first. */
+static bool head_asks(const struct version *v, uint32_t slot, struct request *r)
+{
+	uint64_t at = __atomic_load_n(&heads[v->index].at, __ATOMIC_RELAXED);
+	struct iovec here = { r, sizeof(*r) }, there = { (void *)at, sizeof(*r) };
+	pid_t pid = r->pid;
+
+	MUST(v->index < VERSIONS);
+	if (pid != __atomic_load_n(&heads[v->index].pid, __ATOMIC_RELAXED) ||
+	    syscall(SYS_tgkill, pid, pid, 0) < 0 ||
+	    process_vm_readv(pid, &here, 1, &there, 1, 0) != (ssize_t)sizeof(*r))
+		return false;
+	r->pid = r->tid = pid;
+	r->at = at;
+	return is_question(r, v->key, slot);
+}
+
+enum asker asker_look(const struct version *v, uint32_t slot, struct request *r)
+{
+	uint64_t holder = holder_of(v, slot);
+	pid_t tid = (pid_t)(uint32_t)holder, pid = (pid_t)(holder >> 32);
+	enum asker is;
+
+	r->pid = pid;
+	if (pid == tid && head_asks(v, slot, r))
+		return ASKER_IS;
+	is = question_read(pid, tid, r);
+	return is == ASKER_IS && !is_question(r, v->key, slot) ? ASKER_NONE : is;
+}
+
 static bool spend(unsigned *looks, unsigned n)
 {
 	MUST(n);		/* else it never has an end */
@@ -354,7 +417,7 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 		      unsigned *looks)
 {
 	struct slot *s = &v->area->slot[slot];
-	uint64_t holder = __atomic_load_n(&s->holder, __ATOMIC_RELAXED);
+	uint64_t holder = holder_of(v, slot);
 	pid_t tid = (pid_t)(uint32_t)holder, pid = (pid_t)(holder >> 32);
 	enum asker is = look(v, slot, pid, tid, r), elsewhere;
 
@@ -366,6 +429,8 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 			usleep(LOOK_US);
 		is = look(v, slot, pid, tid, r);
 	}
+	if (is == ASKER_IS)
+		head_note(v, r);
 	if (is == ASKER_IS || is == ASKER_MIRED)
 		return is;
 	/* It has gone on, perhaps into an execve, where it has no area for a while. */

@@ -28,6 +28,11 @@ enum asker {
  */
 enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 		      unsigned *looks);
+/*
+ * One look at the thread that the slot names, for a thread of ours that may be left waiting: what
+ * it is about, `r->pid`, is there before.
+ */
+enum asker asker_look(const struct version *v, uint32_t slot, struct request *r);
 /* A process of it has ids of another pid namespace: those that it writes down are none of ours. */
 bool version_elsewhere(const struct version *v);
 /* The same of its first process, which stays where it is: the kernel is asked once. */

@@ -58,8 +58,10 @@
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/start.h"
+#include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
 
+#define DEAF_MS		1	/* between looks at who asks, while a bell is not heard */
 #define CLOSE_AGAIN_MS	100	/* where nobody may wait for it now */
 #define START_MS	2000	/* how long an execve may take */
 #define SIZE_HINT	"the limit of the file size is too small for mve (ulimit -f)"
@@ -78,6 +80,7 @@ static int loop_open(struct monitor *m)
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->bell_fd < 0)
 		return -errno;
+	ahead_open();
 	for (unsigned i = 0; i < m->versions; i++) {
 		result = version_bell_start(&m->version[i]);
 		if (result)
@@ -319,22 +322,9 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 	}
 }
 
-/* What is due now, whatever woke us. */
-static void due_serve(struct monitor *m)
+static void versions_due(struct monitor *m)
 {
-	if (beside_look(m))
-		exec_beside(m);
-	mapped_look(m);
-	if (descriptors_look())
-		monitor_wake_after(m, CLOSE_AGAIN_MS);
-	if (m->asked_soon) {
-		m->asked_soon = false;
-		serve_requests(m);
-	}
-	control_look(m);
-	stages_look(m);
-	if (!m->conduct)
-		return;
+	MUST(m->conduct);
 	late_look(m);
 	exec_look(m);
 	hang_look(m);
@@ -343,6 +333,27 @@ static void due_serve(struct monitor *m)
 	held_look(m);
 	findings_look(m);
 	followers_judge(m);
+}
+
+/* What is due now, whatever woke us. */
+static void due_serve(struct monitor *m)
+{
+	if (beside_look(m))
+		exec_beside(m);
+	mapped_look(m);
+	if (m->asked_soon || ahead_is_deaf()) {
+		m->asked_soon = false;
+		serve_requests(m);
+	}
+	if (ahead_is_deaf())
+		monitor_wake_after(m, DEAF_MS);
+	control_look(m);
+	stages_look(m);
+	if (m->conduct)
+		versions_due(m);
+	/* What a takeover has left, when it is over. */
+	if (!takeover_any(m) && descriptors_look())
+		monitor_wake_after(m, CLOSE_AGAIN_MS);
 }
 
 /*

@@ -472,7 +472,7 @@ static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 		return;
 	/* Of one that says that it has crashed, too, which is a hint and no more. */
 	reach_hasten(takeover_any(m) || v->area->crash_ns);
-	is = asker_find(v, slot, &r, looks);
+	is = ahead_request(v, slot, &r) ? ASKER_IS : asker_find(v, slot, &r, looks);
 	reach_hasten(false);
 	m->vain_us += is != ASKER_IS ? now_us() - began : 0;
 	switch (is) {

@@ -34,8 +34,8 @@
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/rules/rules_load.h"
-#include "engine/outside/session/reach.h"
 #include "engine/outside/start/exec.h"
+#include "engine/outside/takeover/take.h"
 
 #define CLOSED_MS	500	/* so long it counts: it is looked at four times a second */
 #define KILL_ROUNDS	8	/* a process may fork while we look */
@@ -227,18 +227,20 @@ static void *bell_wait(void *arg)
 
 	for (;;) {
 		uint32_t now = CONSUME(area_doorbell, bell);
+		bool dies = now != heard && ahead_dies(v);
 		uint64_t one = 1;
 
 		if (now != heard && write(m->bell_fd, &one, sizeof(one)) < 0)
 			return NULL;
 		heard = now;
+		if (dies)
+			ahead_foresee(v);
 		syscall(SYS_futex, bell, FUTEX_WAIT, now, NULL, NULL, 0);
 	}
 }
 
 int version_bell_start(struct version *v)
 {
-	reach_hear(v->area);
 	return -pthread_create(&v->bell_thread, NULL, bell_wait, v);
 }
 

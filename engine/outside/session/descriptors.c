@@ -1,7 +1,7 @@
 /*
  * See descriptors.h.  What cannot be closed at once, for its owner's user has us wait for too
  * much already, stays open and is tried again: it was fetched when that was not so, so that
- * there are never more of them than one work has fetched.
+ * there are never more of them than one work has fetched, and LEFT_MOST.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +23,7 @@ struct closing {
 	int fd[];
 };
 
+#define LEFT_MOST	256	/* for later: what one process has in a message, and some */
 #define CLOSED_MOST	((REACH_ROOM - sizeof(struct closing)) / sizeof(int))
 
 int descriptor_fetch(pid_t pid, int number)
@@ -91,11 +92,31 @@ static void left_add(pid_t pid, int fd)
 	left.row[left.n++] = (struct open){ pid, fd };
 }
 
+void descriptors_ready(void)
+{
+	volatile size_t *n = &left.n;
+
+	*n = *n;	/* its page */
+}
+
+static void all_add(pid_t pid, const int *fd, unsigned n)
+{
+	MUST(pid > 0 || !n);
+	for (unsigned i = 0; i < n; i++)
+		left_add(pid, fd[i]);
+}
+
+void descriptors_leave(pid_t pid, const int *fd, unsigned n)
+{
+	all_add(pid, fd, n);
+	if (left.n > LEFT_MOST)
+		descriptors_look();
+}
+
 void descriptors_close(pid_t pid, const int *fd, unsigned n)
 {
 	if (!n)
 		return;
-	for (unsigned i = 0; i < n; i++)
-		left_add(pid, fd[i]);
+	all_add(pid, fd, n);
 	descriptors_look();
 }

@@ -14,6 +14,10 @@ int descriptor_fetch(pid_t pid, int number);
 
 /* Closes what was fetched of the process; nobody waits for that. */
 void descriptors_close(pid_t pid, const int *fd, unsigned n);
+/* The same of a few, but not while clients wait for processors: when the takeover is over. */
+void descriptors_leave(pid_t pid, const int *fd, unsigned n);
+/* Nobody has to wait for its memory. */
+void descriptors_ready(void);
 /* Some are still to be closed, for nobody may wait for their owner now: true. */
 bool descriptors_look(void);
 

@@ -32,8 +32,6 @@
 #define LOOK_MS		20	/* at a thread that is not done: it may want a processor only */
 #define SPINS		500	/* looks before it sleeps: most is done sooner than one is woken */
 #define SPINS_URGENT	4000	/* where clients wait: until a thread has been woken, and does it */
-#define SPINS_COMES	2000	/* of a thread that was told that it is about to be needed */
-#define LOOKS_EACH	8	/* so many times */
 #define STARVED_MS	10000	/* which is the machine's, up to then */
 
 /* Limit (reaching into processes): at a time that do not answer. Beyond: none that may not. */
@@ -45,7 +43,6 @@
 #define DEBT_MS		2000	/* so long a user's processes have us wait, and */
 #define DEBT_SHARE	4	/* a part of the time that goes by */
 #define DEBTS		16
-#define BELLS		8	/* VERSIONS */
 
 enum state { ROW_IDLE, ROW_GIVEN, ROW_DONE };
 
@@ -68,9 +65,6 @@ static struct { uint64_t ms, at_ms; } debts[DEBTS];
 static struct row *row_now;	/* whose room was given */
 static unsigned stuck, posted;
 static unsigned spins = SPINS;
-static const struct area *bells[BELLS];
-static unsigned bells_high;
-static bool several;		/* processors: somebody may be looked for */
 static bool owing;
 static pid_t ours;	/* in a child of it nobody else is served */
 static pid_t stands;
@@ -125,54 +119,6 @@ static long sleeps(void)
 	return u.ru_nvcsw;
 }
 
-/* One of them says that it has crashed, which is a hint and no more: of each some looks long. */
-static bool urgent(unsigned n)
-{
-	static struct { uint64_t said; unsigned looks; } last[BELLS];
-	bool any = false;
-
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t said = __atomic_load_n(&bells[i]->crash_ns, __ATOMIC_RELAXED);
-
-		if (said != last[i].said)
-			last[i].looks = 0;
-		last[i].said = said;
-		any |= said && last[i].looks++ < LOOKS_EACH;
-	}
-	return any;
-}
-
-static void look_while_urgent(const struct row *row, enum state is, unsigned n)
-{
-	for (unsigned i = several && urgent(n) ? SPINS_COMES : 0; i && state_of(row) == is; i--)
-		__builtin_ia32_pause();
-}
-
-/*
- * The first row's thread hears the bells as the loop does, which takes as long to wake, and then
- * to come to what is to be done.  Nobody else looks a moment longer than they are told: it may
- * be that who waits for us has no other processor.
- */
-static void row_sleep(struct row *row, enum state is)
-{
-	unsigned n = row == rows ? CONSUME(reach_bells, &bells_high) : 0;
-	struct futex_waitv word[1 + BELLS] = { 0 };
-
-	look_while_urgent(row, is, n);
-	word[0] = (struct futex_waitv){ .val = is, .uaddr = (uintptr_t)&row->state,
-					.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG };
-	for (unsigned i = 0; i < n; i++)
-		word[1 + i] = (struct futex_waitv){ .flags = FUTEX_32,
-			.val = CONSUME(area_doorbell, &bells[i]->doorbell),
-			.uaddr = (uintptr_t)&bells[i]->doorbell };
-	if (!n || syscall(SYS_futex_waitv, word, 1 + n, 0, NULL, CLOCK_MONOTONIC) < 0) {
-		if (!n || errno != EAGAIN)
-			state_sleep(row, is, NULL);
-		return;
-	}
-	look_while_urgent(row, is, n);
-}
-
 static void *row_run(void *arg)
 {
 	struct row *row = arg;
@@ -184,7 +130,7 @@ static void *row_run(void *arg)
 		long before;
 
 		while ((is = state_of(row)) != ROW_GIVEN)
-			row_sleep(row, is);
+			state_sleep(row, is, NULL);
 		since = clock_ms();
 		before = sleeps();
 		row->result = row->work(row->room);
@@ -300,15 +246,6 @@ void reach_settle(void)
 	MUST(!posted);
 }
 
-void reach_rest(void)
-{
-	unsigned before = spins;
-
-	spins = 0;
-	reach_settle();
-	spins = before;
-}
-
 static bool stuck_for(pid_t pid, uid_t user)
 {
 	unsigned own = 0;
@@ -368,16 +305,6 @@ static struct row *row_free(void)
 void reach_hasten(bool urgent)
 {
 	spins = urgent ? SPINS_URGENT : SPINS;
-}
-
-void reach_hear(const struct area *area)
-{
-	for (unsigned i = 0; i < bells_high; i++)
-		if (bells[i] == area)
-			return;
-	MUST(bells_high < BELLS);
-	bells[bells_high] = area;
-	PUBLISH(reach_bells, &bells_high, bells_high + 1);
 }
 
 void reach_waited(pid_t pid, unsigned ms)
@@ -459,7 +386,6 @@ void reach_post(long (*work)(void *room), void (*late)(void *room, long result))
 void reach_begin(void)
 {
 	ours = getpid();
-	several = cpus_several();
 	stuck = posted = 0;
 	owing = false;
 	for (struct row *row = rows; row < rows + ROWS; row++)

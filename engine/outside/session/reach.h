@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct area;
-
 #define REACH_ROOM	(1u << 20)
 
 /* From now on others are served: a thread of ours does it, and is left behind where it waits. */
@@ -32,11 +30,6 @@ void *reach_room(pid_t pid, size_t size);
 
 /* Clients wait: the loop looks for longer before it sleeps, for that costs a wake-up more. */
 void reach_hasten(bool urgent);
-/*
- * Who rings its bell may want to be reached: where that has crashed the thread that does it is
- * there before there is anything to do.  The area stays.
- */
-void reach_hear(const struct area *area);
 
 /* What the loop itself has waited for, of a process that might be reached, is counted, too. */
 bool reach_may(pid_t pid);
@@ -56,7 +49,5 @@ long reach_try(long (*work)(void *room), void (*late)(void *room, long result));
  */
 void reach_post(long (*work)(void *room), void (*late)(void *room, long result));
 void reach_settle(void);
-/* The same, asleep from the beginning. */
-void reach_rest(void);
 
 #endif

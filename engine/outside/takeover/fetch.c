@@ -22,6 +22,7 @@
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
+#include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover_parts.h"
 #include "engine/outside/takeover/taking.h"
 
@@ -36,6 +37,7 @@ static struct fetch {
 	int pidfd, info;	/* opened when one is needed; or -1 */
 	dev_t pidfds;		/* the file system of pidfds; 0: they have none of their own */
 	struct standing_fds known;
+	bool told;		/* that, with what its only thread asked */
 	uint32_t next;		/* number of `known`, where it knows all */
 	DIR *list;		/* or NULL */
 	int64_t n;		/* so far, or -errno */
@@ -128,7 +130,7 @@ static struct ahead_row descriptor_look(struct fetch *f, int number)
 	struct ahead_row is;
 	struct stat st = { 0 };
 
-	if (ahead_descriptor(f->k.twin, number, &is))
+	if (f->told && ahead_descriptor(f->k.twin, number, &is))
 		return is;
 	is = (struct ahead_row){ .number = number, .kind = STATE_plain,
 				 .fd = (int)syscall(SYS_pidfd_getfd, twin_handle(f), number, 0) };
@@ -176,7 +178,8 @@ void fetch_drop(void)
 
 	if (!f->k.twin)
 		return;
-	batch_drop(&f->k);
+	descriptors_leave(f->k.twin, f->k.fd, f->k.message.n);
+	f->k.message.n = 0;
 	kinds_drop(&f->k);
 	if (f->list)
 		closedir(f->list);
@@ -292,7 +295,8 @@ static bool list_open(const struct monitor *m, struct fetch *f)
 		thread_status(f->k.twin, f->k.twin, &s);
 		is = (struct stood){ f->k.twin, s.table, s.threads };
 	}
-	if (!known_told(m, f, is.threads))
+	f->told = known_told(m, f, is.threads);
+	if (!f->told)
 		known_read(f);
 	MUST(f->known.looked <= STANDING_FDS);
 

@@ -10,8 +10,23 @@
  */
 uint64_t take_prepare(struct monitor *m, pid_t twin);
 void take_over(void);
-/* A leader's thread has crashed, as it tells with this: what it has is looked up (ahead.c). */
+/* --- ahead.c: what a leader asks that crashes, and what it has, is looked up in time ---- */
+
+void ahead_open(void);
+/*
+ * For a bell's thread: who rings leads, and says that it dies.  True: it is to be looked at, when
+ * the loop has been woken; meanwhile its bell is not heard.
+ */
+bool ahead_dies(const struct version *v);
+void ahead_foresee(const struct version *v);
+/* In the loop: so is it now. */
+bool ahead_is_deaf(void);
+/* What the thread of this slot asks, which nobody has served yet; false: that is not known. */
+bool ahead_request(const struct version *v, uint32_t slot, struct request *r);
+/* It is what the takeover is about.  And: what nobody wanted is closed. */
 void ahead_begin(const struct request *r);
+void ahead_end(void);
+
 /* The successor's process is sent what it takes, where it knows of that (wire.h). */
 void take_unasked(struct monitor *m, struct move *mv);
 int64_t take_serve(struct version *v, const struct request *r);

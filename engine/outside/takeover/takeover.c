@@ -31,6 +31,7 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/session/descriptors.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/rewind/rewind.h"
@@ -213,6 +214,7 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 /* --- before there is one ---------------------------------------------------------------- */
 
 #define PAGE		4096
+#define STACK_USED	(8 * PAGE)
 
 void takeover_own(void *at, size_t size)
 {
@@ -222,6 +224,20 @@ void takeover_own(void *at, size_t size)
 	for (volatile char *c = first; c < last; c += PAGE)
 		*c = *c;
 	*last = *last;		/* its page may be one more */
+}
+
+/* What it uses of its stack, and what the kernel writes of it when it goes on. */
+void takeover_thread(pthread_t thread)
+{
+	pthread_attr_t is;
+	size_t size = 0;
+	void *at = NULL;
+
+	if (pthread_getattr_np(thread, &is))
+		return;
+	if (!pthread_attr_getstack(&is, &at, &size) && size > STACK_USED)
+		madvise((char *)at + size - STACK_USED, STACK_USED, MADV_POPULATE_WRITE);
+	pthread_attr_destroy(&is);
 }
 
 /* Where its stream will begin: its memory is there, and ours to see. */
@@ -247,6 +263,8 @@ void takeover_ready(struct monitor *m)
 		takeover_own(&m->version[i].rewind, 1);
 	}
 	signal_word(0);		/* the page of its word */
+	takeover_thread(leading(m)->bell_thread);
+	descriptors_ready();
 	fetch_ready();
 	ahead_ready();
 	asker_ready();
@@ -284,6 +302,8 @@ void takeover_look(struct monitor *m)
 
 	dying_look(m);
 	asked_look(m, mv);
+	if (!takeover_any(m))
+		ahead_end();
 	if (takeover_wanted(m))
 		takeover_event(m, MOVE_looked);
 	if (!takeover_switched(m))

@@ -34,6 +34,8 @@ enum move_event move_failure(const struct version *from, const char *cause);
 
 /* The pages there are ours, and no child's of ours as well, when they are written. */
 void takeover_own(void *at, size_t size);
+/* The same of a thread that is to be quick. */
+void takeover_thread(pthread_t thread);
 
 /* --- takeover_successor.c ------------------------------------------------------- */
 

@@ -60,13 +60,10 @@ struct ahead_row {
 	uint64_t ino;
 };
 
-/* It may have been looked for; true: it was, and nobody else has it. */
-bool ahead_status(pid_t pid, struct thread_status *s);
+/* It may have been fetched; true: it was, and nobody else has it. */
 bool ahead_descriptor(pid_t pid, int number, struct ahead_row *row);
 /* Its working directory, or -1. */
 int ahead_directory(pid_t pid);
-/* What nobody wanted is closed. */
-void ahead_end(void);
 /* Nobody has to wait for its memory. */
 void ahead_ready(void);
 

@@ -99,7 +99,7 @@ static bool pending_read(struct move *mv, pid_t pid, pid_t tid, uint64_t *own, u
 {
 	struct thread_status s;
 
-	if (!(pid == tid && ahead_status(pid, &s)) && !thread_status(pid, tid, &s))
+	if (!thread_status(pid, tid, &s))
 		return false;
 	/* Who fetches its descriptors would look at the same. */
 	if (pid == tid && pid == mv->process[0])
