@@ -292,6 +292,9 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 	} else if (what == WAKE_BELL) {
 		if (read(m->bell_fd, &count, sizeof(count)) == sizeof(count))
 			serve_requests(m);
+		/* A leader has crashed, and clients wait: before all else. */
+		if (takeover_wanted(m))
+			takeover_look(m);
 		monitor_poll(m, m->bell_fd, POLLIN, WAKE_BELL, 0);
 	} else if (what == WAKE_CONTROL) {
 		control_accept(m);
