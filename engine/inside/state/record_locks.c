@@ -52,6 +52,11 @@ void record_lock_held(struct thread *t, const struct taken_lock *l)
 		request_room(t, ROOM_LOCKS, LOCKS);
 }
 
+bool record_locks_wait(void)
+{
+	return locks.used;
+}
+
 static bool lock_made(const struct taken_lock *l, struct patience *p)
 {
 	struct record r = { .type = (int16_t)l->type, .start = l->from,

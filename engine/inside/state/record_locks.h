@@ -7,6 +7,8 @@
 
 /* The old leader holds it, as the monitor says: what state.def makes is to be this. */
 void record_lock_held(struct thread *t, const struct taken_lock *l);
+/* Some are to be made: the old leader is to let go of them. */
+bool record_locks_wait(void);
 /* What state.def says of them. */
 void record_locks_make(struct thread *t);
 void record_locks_fork(struct thread *t);

@@ -189,6 +189,7 @@ static int32_t moved_up(int32_t fd)
 
 LEADS static uint32_t came;		/* descriptors that are under their numbers */
 LEADS static long lacking;		/* why some are not; 0: all that came are */
+LEADS static bool at_once;		/* nobody was waited for: the monitor looks by itself */
 
 static void numbers_receive(struct thread *t, uint32_t n)
 {
@@ -560,7 +561,8 @@ static long descriptors_take(struct thread *t, struct later *ours)
 	long error, answer = 0;
 	bool told;
 
-	if (unasked_take(t, ours, &error))
+	at_once = unasked_take(t, ours, &error);
+	if (at_once)
 		return error;
 	if (!request_may(t))
 		return -ENOSYS;
@@ -585,7 +587,10 @@ static long descriptors_take(struct thread *t, struct later *ours)
 
 /* --- all of it ------------------------------------------------------------------------ */
 
-/* For the one line that says how long it took. */
+/*
+ * For the one line that says how long it took; and the old leader may go.  Clients are served
+ * before that, where nothing of theirs waits for it: who is woken here may come before them.
+ */
 void took_note(struct thread *t)
 {
 	struct area *a = (struct area *)boot.area;
@@ -593,7 +598,8 @@ void took_note(struct thread *t)
 	(void)t;
 	__atomic_store_n(&a->lead_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
 	PUBLISH_BY(area_leads, fetch_add, &a->leads, 1);
-	request_ring();
+	if (!at_once || record_locks_wait())
+		request_ring();
 }
 
 /* It has not got all, and does not lead: who else does the monitor knows, or the twin. */

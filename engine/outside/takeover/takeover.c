@@ -41,7 +41,7 @@
 #include "engine/outside/takeover/untold.h"
 
 #define LOOK_MS		50
-#define ASKED_MS	1	/* the same, where somebody waits to hear of it */
+#define SOON_MS		1	/* the same, where somebody waits to hear of it, or nobody rings */
 
 uint64_t now_us(void)
 {
@@ -314,5 +314,6 @@ void takeover_look(struct monitor *m)
 		takeover_event(m, MOVE_looked);
 	asked_look(m, mv);
 	if (takeover_any(m))
-		monitor_wake_after(m, takeover_wanted(m) ? 0 : mv->asked ? ASKED_MS : LOOK_MS);
+		monitor_wake_after(m, takeover_wanted(m) ? 0 :
+				      mv->asked || takers_unasked(mv) ? SOON_MS : LOOK_MS);
 }
