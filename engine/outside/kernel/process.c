@@ -57,14 +57,18 @@ static bool is_dead(const char *text)
 }
 
 /* A short file of /proc as text; "": it is not there. */
-static void text_read(const char *name, char *text, size_t size)
+static void text_take(int fd, char *text, size_t size)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
 
 	if (fd >= 0)
 		close(fd);
 	text[n < 0 ? 0 : n] = 0;
+}
+
+static void text_read(const char *name, char *text, size_t size)
+{
+	text_take(open(name, O_RDONLY | O_CLOEXEC), text, size);
 }
 
 /* A number of /proc/PID/stat; 0: it is dead, or not there. */
@@ -219,13 +223,45 @@ static uint64_t number_behind(const char **at, const char *word, int base)
 	return found ? strtoul(*at, NULL, base) : 0;
 }
 
-bool thread_status(pid_t pid, pid_t tid, struct thread_status *s)
+/* Of a first thread, which is asked when clients wait: its name is looked up before. */
+static struct { pid_t pid; int fd; } status_at;
+
+static int status_open(pid_t pid, pid_t tid)
 {
-	char name[64], text[STATUS_TEXT];
-	const char *at = text;
+	char name[64];
 
 	snprintf(name, sizeof(name), "/proc/%d/task/%d/status", pid, tid);
-	text_read(name, text, sizeof(text));
+	return open(name, O_RDONLY | O_CLOEXEC);
+}
+
+void thread_status_ready(pid_t pid)
+{
+	if (status_at.pid == pid)
+		return;
+	if (status_at.pid && status_at.fd >= 0)
+		close(status_at.fd);
+	status_at.pid = pid;
+	status_at.fd = status_open(pid, pid);
+}
+
+/* One that is gone stays so, whoever has its number by now. */
+static bool status_known(pid_t pid, pid_t tid, char *text)
+{
+	ssize_t n = pid == tid && pid == status_at.pid ?
+		    pread(status_at.fd, text, STATUS_TEXT - 1, 0) : -1;
+
+	text[n < 0 ? 0 : n] = 0;
+	return n > 0;
+}
+
+bool thread_status(pid_t pid, pid_t tid, struct thread_status *s)
+{
+	char text[STATUS_TEXT];
+	const char *at = text;
+	int fd = status_known(pid, tid, text) ? -1 : status_open(pid, tid);
+
+	if (fd >= 0)
+		text_take(fd, text, sizeof(text));
 	/* In their order. */
 	s->table = (uint32_t)number_behind(&at, "\nFDSize:", 10);
 	s->threads = (uint32_t)number_behind(&at, "\nThreads:", 10);

@@ -29,6 +29,8 @@ struct thread_status {
 	uint64_t pending, shared;	/* signals that wait for it, and for the process */
 };
 
+/* That of this process' first thread is to be had at once from now on. */
+void thread_status_ready(pid_t pid);
 /* What the kernel has of a thread, in one look; false: it is gone. */
 bool thread_status(pid_t pid, pid_t tid, struct thread_status *s);
 /* How many numbers its table of descriptors has room for; 0: unknown. */

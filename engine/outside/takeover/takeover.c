@@ -273,6 +273,7 @@ void takeover_ready(struct monitor *m)
 			follower_ready(m, i);
 	version_closed_note(leading(m));
 	server_elsewhere(leading(m));
+	thread_status_ready(leading(m)->server);
 }
 
 /* --- while it lasts ------------------------------------------------------------------- */
