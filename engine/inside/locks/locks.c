@@ -322,7 +322,9 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 									   : LOCK_NO_TURN;
 
 	order_tick_over(t);
-	if (caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN || e->flags & EVENT_TICK ||
+	/* What is met again has an order, too (again_meet). */
+	if (image_tries() || caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN ||
+	    e->flags & EVENT_TICK ||
 	    !turn_is_here(&lock_buckets[bucket], e->arg[1]) || order_is_before_fork(e->seq) ||
 	    !lock_is_same(t, c, e))
 		return ASK_SLOW;

@@ -4,12 +4,14 @@
  * its events tell most: a follower's threads run by edges and locks alone, each as soon as it
  * can, and one that sleeps until it looks again is a while behind.  So they take their events in
  * the order of the numbers first; then each when the others have done what they took before,
- * too; then some of them are put off, for what differs so as well.  Where one works at a time there
- * is nothing of that to be found.
+ * too.  So what a thread did between two events it does as early as it can have been done; then it
+ * does that as late: when the others have done all that comes before its next event.  Then some
+ * are put off, for what differs so as well.  Where one works at a time there is nothing of that to
+ * be found.
  *
  * What a thread found of a clock's second that another wrote down meanwhile no number tells, where
  * its leader's had no processor just then, and was not waited for (lanes/tick.c).  It finds the old
- * one; in the next three tries the new one.
+ * one; in the next four tries the new one.
  */
 #include <asm/unistd.h>
 #include <linux/time.h>
@@ -23,7 +25,7 @@
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
 
-enum again { AGAIN_PUT_OFF, AGAIN_NUMBERS, AGAIN_STEPS, AGAIN_WAYS };
+enum again { AGAIN_PUT_OFF, AGAIN_NUMBERS, AGAIN_STEPS, AGAIN_LATE, AGAIN_WAYS };
 
 #define PUT_OFF		16	/* one event in so many is, */
 #define PUT_OFF_MOST	2	/* by at most so many first pauses */
@@ -66,11 +68,27 @@ void again_met(struct thread *t, const struct event *e)
 	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&
 		 tries % AGAIN_WAYS == AGAIN_STEPS &&
 		 !in_turns() && !wait_met_often(WAIT_apart))	/* none is at work; some are ever */
-		order_wait_while(t, seq, order_others_busy, WAIT_apart);
+		order_wait_while(t, seq, order_others_able_busy, WAIT_apart);
+}
+
+/* Locks have no number of their own: every other time those of the same one come first. */
+static void others_before_next(struct thread *t, uint32_t tries)
+{
+	struct reader ahead = t->reader;
+	const struct event *e = reader_peek(&ahead);
+
+	if (e && !t->ticking && !is_told_by_turns(e))
+		order_wait_while(t, e->seq + tries / AGAIN_WAYS % 2, order_able_behind, WAIT_again);
 }
 
 void again_left(struct thread *t)
 {
-	if (t->following && image_tries() / AGAIN_WAYS % 2)
+	uint32_t tries = image_tries();
+
+	if (!t->following)
+		return;
+	if (tries / AGAIN_WAYS % 2)
 		order_tick_first(t);
+	if (tries % AGAIN_WAYS == AGAIN_LATE)
+		others_before_next(t, tries);
 }

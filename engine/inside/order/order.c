@@ -515,6 +515,40 @@ const struct thread *order_awake_behind(const struct thread *t, uint64_t seq)
 	return NULL;
 }
 
+/* Two that ask for each other so would ask for ever: what it found itself last is taken. */
+static bool says_it_stands(const struct thread *o)
+{
+	order_test *what = CONSUME(thread_stands, &o->stands);
+
+	if (!what)
+		return lock_stands(o);
+	return what == order_able_behind ? __atomic_load_n(&o->stands_for, __ATOMIC_RELAXED)
+					 : what(o, o->stands_seq);
+}
+
+const struct thread *order_able_behind(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (is_behind_of(o, t, seq) && order_is_awake(o) && !says_it_stands(o))
+			return o;
+	return NULL;
+}
+
+const struct thread *order_others_able_busy(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	(void)seq;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    /* What it did before is done. */
+		    !CONSUME(thread_waits, &o->waits) && !says_it_stands(o))
+			return o;
+	return NULL;
+}
+
 /*
  * A sleeper may have been woken, and has yet to run.  Where it never comes in time, time
  * after time, threads sleep for what this one holds (libc's own lock at a fork).

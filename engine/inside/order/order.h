@@ -47,6 +47,10 @@ void order_works(struct thread *t);
 bool order_works_since(const struct thread *o, const struct thread *t);
 const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq);
 const struct thread *order_awake_behind(const struct thread *t, uint64_t seq);
+/* The same, and one that goes on by itself. */
+const struct thread *order_able_behind(const struct thread *t, uint64_t seq);
+/* Another works on what it took, and stands for nobody. */
+const struct thread *order_others_able_busy(const struct thread *t, uint64_t seq);
 const struct thread *order_others_busy(const struct thread *t, uint64_t seq);
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
 			  order_test *awake, enum wait_kind kind);
