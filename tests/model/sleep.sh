@@ -1,6 +1,6 @@
 #!/bin/sh
-# sleep.sh: checks the models of sleeping, for a lane (sleep.pml) and for room (full.pml), with
-# spin.
+# sleep.sh: checks the models of sleeping, for a lane (sleep.pml) and for room (full.pml), of edges
+# and of a tick's number, with spin.
 #
 # A row is a check: the model, the fault that is planted (its error must be found, so that the
 # model is known to be able to fail; 0: none, and no error), and the sizes.  All orders of steps
@@ -28,6 +28,10 @@ edge 2 THREADS=2 CALLS=1
 edge 3 THREADS=3 CALLS=1
 edge 4 THREADS=2 CALLS=1
 edge 5 THREADS=2 CALLS=1
+tick 0 TICKS=3 EVENTS=4
+tick 1 TICKS=1 EVENTS=1
+tick 2 TICKS=1 EVENTS=1
+tick 3 TICKS=1 EVENTS=1
 '
 
 fail()

@@ -90,7 +90,7 @@ static INLINE uint64_t seq_shown(struct thread *t, bool own, uint8_t *flags)
 	uint32_t now;
 
 	do {
-		now = CONSUME(ticks, &ticks);
+		now = tick_now();
 		seq = own ? seq_draw() : CONSUME(lead_seq, &lead_seq_now);
 	} while (now != CONSUME(ticks, &ticks));
 	*flags = tick_shown(t, now);

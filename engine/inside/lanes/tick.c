@@ -38,7 +38,7 @@
 #define HOLD_SPINS	500
 #define HASTE_MOST	5
 
-uint32_t ticks;			/* of this process */
+uint32_t ticks;			/* of this process, twice; and TICK_DRAWN */
 struct thread *tick_holder;
 
 static unsigned haste;		/* holds that did not come to an end in time, lately */
@@ -222,7 +222,7 @@ static void hold_take(struct thread *t)
 	MUST(t->has_lane && !t->following);
 
 	while (!BOTH_IF(tick_holder, &tick_holder, &nobody, t)) {
-		PUBLISH(ticks_shown, &t->ticks.shown, CONSUME(ticks, &ticks));
+		PUBLISH(ticks_shown, &t->ticks.shown, tick_now());
 		tick_stand(t);
 		nobody = NULL;
 	}
@@ -230,9 +230,25 @@ static void hold_take(struct thread *t)
 	holder_waits = true;
 }
 
+uint32_t tick_settled(void)
+{
+	struct __kernel_timespec pause = { 0, PAUSE_FIRST_NS };
+	uint32_t now, looks = 0;
+
+	/* A few instructions of a thread; one in so many times it has no processor for them. */
+	while ((now = CONSUME(ticks, &ticks)) & TICK_DRAWN)
+		if (looks++ < HOLD_SPINS)
+			__builtin_ia32_pause();
+		else
+			OWN2(__NR_nanosleep, &pause, 0);
+	return now;
+}
+
 /*
  * The number of a clock's event that is about to be told: who finds the program changed
- * comes behind it.  Locks have no number of their own: not this one's, either.
+ * comes behind it.  Locks have no number of their own: not this one's, either.  Meanwhile nobody
+ * draws one: it would be greater, and not show the tick, so that in a follower neither of the two
+ * would wait for the other.
  */
 uint64_t tick_number(struct thread *t, bool hold)
 {
@@ -241,15 +257,17 @@ uint64_t tick_number(struct thread *t, bool hold)
 
 	MUST(t->has_lane && !t->following);
 
-	if (hold)
+	if (hold) {
 		hold_take(t);
+		BOTH_BY(ticks, fetch_or, &ticks, TICK_DRAWN);
+	}
 	seq = lead_seq();
 	giving_set(t, seq);
 	lead_seq();
-	now = BOTH_BY(ticks, add_fetch, &ticks, 1);
+	now = BOTH_BY(ticks, add_fetch, &ticks, hold ? 2 - TICK_DRAWN : 2);
 	if (hold)
 		PUBLISH(ticks_held, &t->ticks.held, now);
-	if (hold || t->ticks.shown == now - 1)
+	if (hold || t->ticks.shown == now - 2)
 		t->ticks.shown = now;
 	return seq;
 }
@@ -372,4 +390,5 @@ void ticks_fork(struct thread *t)
 		return;
 	tick_holder = NULL;
 	holder_waits = false;
+	ticks &= ~TICK_DRAWN;
 }

@@ -8,8 +8,12 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
+#define TICK_DRAWN	1	/* in `ticks`: one's number is being drawn */
+
 extern uint32_t ticks;
 extern struct thread *tick_holder;
+/* Ticks, when none's number is being drawn. */
+uint32_t tick_settled(void);
 bool tick_begins(struct thread *t, const struct walk *w, long nr);
 uint64_t tick_number(struct thread *t, bool hold);
 void tick_told(struct thread *t);
@@ -19,6 +23,14 @@ void tick_end(struct thread *t);
 void tick_fork(struct thread *t);
 void ticks_lead(struct thread *t);
 void ticks_fork(struct thread *t);
+
+/* Behind a number that was drawn they are to be the same, or it may be behind a tick. */
+static INLINE uint32_t tick_now(void)
+{
+	const uint32_t now = CONSUME(ticks, &ticks);
+
+	return __builtin_expect(now & TICK_DRAWN, 0) ? tick_settled() : now;
+}
 
 /* What the thread was told by a clock it has written down. */
 static inline void tick_over(struct thread *t)
