@@ -82,6 +82,8 @@ enum event_flags {
 				   second is another: see order_tick */
 	EVENT_CLOCK = 64,	/* with EVENT_TICK: this one has */
 	EVENT_MEANT = 128,	/* a signal: its version means it, and it is no crash */
+	EVENT_LET = 128,	/* with EVENT_TICK: it was not waited for, and may have found either
+				   second before this */
 };
 
 struct event {
@@ -134,7 +136,7 @@ static inline int event_looks(const struct event *e)
 /* Nothing has to happen at the event but what its kind says. */
 static inline int event_is_plain(const struct event *e)
 {
-	return !(e->flags & ~(EVENT_LOOK | EVENT_TICK | EVENT_CLOCK));
+	return !(e->flags & ~(EVENT_LOOK | EVENT_TICK | EVENT_CLOCK | EVENT_LET));
 }
 
 /* No call of the program's answers it: it is in nobody's way. */

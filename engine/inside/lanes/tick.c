@@ -37,6 +37,7 @@
 #define SECOND_UNKNOWN	1
 #define HOLD_SPINS	500
 #define HASTE_MOST	5
+#define SLEEP_SHARE	16	/* of what was slept is the next sleep */
 
 uint32_t ticks;			/* of this process, twice; and TICK_DRAWN */
 struct thread *tick_holder;
@@ -49,6 +50,7 @@ static bool holder_waits;
  * beyond its time is no wait for them: this thread itself has no processor.
  */
 struct hold {
+	enum wait_kind kind;
 	uint64_t slept, until, cpu;
 	uint32_t looks;
 	bool over;
@@ -113,10 +115,27 @@ static void hold_next(struct hold *h)
 	h->cpu = 0;
 }
 
+/* One who keeps others waiting for want of a processor is not to have to share it with them. */
+static void hold_sleep(struct hold *h)
+{
+	uint64_t ns = h->slept / SLEEP_SHARE > PAUSE_FIRST_NS ? h->slept / SLEEP_SHARE
+							       : PAUSE_FIRST_NS;
+	struct __kernel_timespec slice = { 0, (long long)ns };
+
+	OWN2(__NR_nanosleep, &slice, 0);
+	h->slept += ns + PAUSE_FIRST_NS;	/* the kernel adds so much to it */
+}
+
+/* Where such a wait was in vain lately, the next ones are shorter. */
+static uint64_t hold_limit(const struct hold *h, uint64_t ns)
+{
+	return h->kind == WAIT_tick ? ns >> haste : ns;
+}
+
 /* A step of waiting for another thread; false: it was long enough. */
 static bool hold_step(struct hold *h, const struct thread *o)
 {
-	struct __kernel_timespec slice = { 0, PAUSE_FIRST_NS };
+	bool anew = h->kind == WAIT_written && holder_waits;
 	uint64_t cpu;
 
 	if (h->looks++ < HOLD_SPINS) {
@@ -126,23 +145,21 @@ static bool hold_step(struct hold *h, const struct thread *o)
 	if (h->over || is_asleep(o))
 		return false;
 	cpu = clock_ns(cpu_clock(o->tid));
-	if (!h->cpu || (o == tick_holder && holder_waits))
+	if (!h->cpu || anew)
 		h->cpu = cpu;
-	if (!h->until || (o == tick_holder && holder_waits))
-		h->until = h->slept + (wait_limit(WAIT_tick) >> haste);
+	if (!h->until || anew)
+		h->until = h->slept + hold_limit(h, wait_limit(h->kind));
 	/* One that has a processor and makes no call may go on so for ever. */
-	h->over = h->slept >= h->until || cpu - h->cpu >= 2 * WAIT_BRIEF_NS >> haste;
-	if (h->over)
-		return false;
-	OWN2(__NR_nanosleep, &slice, 0);
-	h->slept += 2 * PAUSE_FIRST_NS;		/* the kernel adds as much to it */
-	return true;
+	h->over = h->slept >= h->until || cpu - h->cpu >= hold_limit(h, 2 * WAIT_BRIEF_NS);
+	if (!h->over)
+		hold_sleep(h);
+	return !h->over;
 }
 
 static void hold_end(const struct hold *h)
 {
 	if (h->slept || h->over)
-		wait_note(WAIT_tick, h->slept, h->over);
+		wait_note(h->kind, h->slept, h->over);
 }
 
 static void hold_release(struct thread *holder)
@@ -165,7 +182,7 @@ void tick_stand(const struct thread *t)
 {
 	/* What was written is seen. */
 	struct thread *o = CONSUME(tick_holder, &tick_holder);
-	struct hold h = { 0 };
+	struct hold h = { .kind = WAIT_written };
 
 	if (!o || o == t)
 		return;
@@ -196,7 +213,7 @@ static bool is_between(const struct thread *o, uint32_t now)
 
 static void others_wait(const struct thread *t, uint32_t now)
 {
-	struct hold h = { 0 };
+	struct hold h = { .kind = WAIT_tick };
 	struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
@@ -298,7 +315,7 @@ static bool is_telling(const struct thread *o)
 /* What they have told so far comes before the fork in followers: so it does here. */
 void tick_fork(struct thread *t)
 {
-	struct hold h = { 0 };
+	struct hold h = { .kind = WAIT_tick };
 	const struct thread *o;
 
 	MUST(t->has_lane && !t->following);

@@ -48,11 +48,13 @@ static INLINE bool tick_shows(const struct thread *t, uint32_t now)
 /* Since the last event of this thread a clock has ticked in another: its next one's flag. */
 static inline uint8_t tick_shown(struct thread *t, uint32_t now)
 {
+	uint8_t let = t->ticks.let == t->ticks.shown + 1 ? EVENT_LET : 0;
+
 	tick_over(t);
 	if (now == t->ticks.shown)
 		return 0;
 	PUBLISH(ticks_shown, &t->ticks.shown, now);
-	return EVENT_TICK;
+	return EVENT_TICK | let;
 }
 
 /* Which of the clocks that tick the call reads: the monotonic one is 1; -1: none of them. */

@@ -10,7 +10,7 @@
  * be found.
  *
  * What a thread found of a clock's second that another wrote down meanwhile no number tells, where
- * its leader's had no processor just then, and was not waited for (lanes/tick.c).  It finds the old
+ * its leader's had no processor just then, and was not waited for (EVENT_LET).  It finds the old
  * one; in the next four tries the new one.
  */
 #include <asm/unistd.h>

@@ -119,7 +119,7 @@ void order_tick_first(struct thread *t)
 
 	while (e && e->kind == EVENT_EDGE)
 		e = reader_next(&ahead);
-	if (e && e->flags & EVENT_TICK && !(e->flags & EVENT_CLOCK) && !t->ticking)
+	if (e && e->flags & EVENT_TICK && e->flags & EVENT_LET && !t->ticking)
 		order_wait_while(t, e->seq, others_second, WAIT_again);
 }
 
