@@ -356,6 +356,13 @@ static void sleepers_rouse(const struct thread *t)
 			lane_wake(o->reader.from, o->lane);
 }
 
+/* The leader has yet to tell what would bring it on. */
+static bool leader_has_it(const struct thread *who)
+{
+	/* One that is being made is waited for, too. */
+	return who && CONSUME(thread_has_lane, &who->has_lane) && order_waits_for_more(who);
+}
+
 static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind,
 		       uint64_t limit)
 {
@@ -400,7 +407,7 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 	__atomic_store_n(&t->stands_for, NULL, __ATOMIC_RELAXED);
 	if (since && kind < WAITS)
 		wait_note(kind, now - since, who);
-	if (since)
+	if (since && !leader_has_it(who))
 		wait_vain(kind, who);
 	return !who;
 }
