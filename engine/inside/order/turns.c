@@ -221,6 +221,42 @@ void lock_futile_note(uint64_t ns)
 	__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
 }
 
+/* The lane's unread events that have turns of the bucket between the two. */
+static uint64_t turns_unread(const struct thread *o, uint64_t bucket, uint64_t done, uint64_t turn)
+{
+	struct reader r;
+	uint64_t n = 0;
+
+	if (!reader_attach_other(&r, &streams, o->lane))
+		return turn;	/* it moves */
+	for (const struct event *e = reader_look(&r); e; e = reader_next(&r))
+		n += e->kind == EVENT_LOCK && event_bucket(e) == bucket && event_turn(e) > done &&
+		     event_turn(e) < turn;
+	return n;
+}
+
+/*
+ * A turn before ours has yet to be told: who drew it has lost its processor before that, and
+ * whoever took another lock of the bucket has told of a later one.
+ */
+static bool turns_are_untold(const struct thread *t)
+{
+	uint64_t turn = CONSUME(want_turn, &t->want_turn), bucket = t->want_bucket, done, told = 0;
+	const struct thread *o;
+
+	if (!turn)
+		return false;
+	done = LOOK(turn, &lock_buckets[bucket].turn);
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t || o->pid != t->pid || !o->following || !o->has_lane)
+			continue;
+		told += turns_unread(o, bucket, done, turn);
+		/* It has taken its event, and not done its turn. */
+		told += CONSUME(thread_turning, &o->turning);
+	}
+	return turn - 1 > done + told;
+}
+
 /*
  * Whether to go on without the turn.  Its event is told before those that are drawn
  * behind it, but for the moment between the two: where every thread waits for
@@ -242,6 +278,9 @@ bool lock_is_hopeless(struct thread *t, struct idling *p)
 		p->stood = now;
 	if (now - p->stood <= lock_stood_most(t))
 		return false;
+	/* The leader brings it, or is late with that for as long as it is with nothing else. */
+	if (turns_are_untold(t))
+		return idling_over(t, p);
 	lock_futile_note(now - p->stood);
 	return true;
 }
