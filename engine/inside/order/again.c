@@ -24,6 +24,7 @@
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
+#include "engine/inside/order/turns.h"
 
 enum again { AGAIN_PUT_OFF, AGAIN_NUMBERS, AGAIN_STEPS, AGAIN_LATE, AGAIN_WAYS };
 
@@ -56,6 +57,44 @@ static bool is_told_by_turns(const struct event *e)
 	return in_turns() && !(e->flags & EVENT_SIGNAL_NEXT);
 }
 
+static const struct thread *able_behind(const struct thread *t, uint64_t seq);
+
+/* Two that ask for each other so would ask for ever: what it found itself last is taken. */
+static bool says_it_stands(const struct thread *o)
+{
+	order_test *what = CONSUME(thread_stands, &o->stands);
+
+	if (!what)
+		return lock_stands(o);
+	return what == able_behind ? __atomic_load_n(&o->stands_for, __ATOMIC_RELAXED)
+				   : what(o, o->stands_seq);
+}
+
+/* Another is behind, and goes on by itself. */
+static const struct thread *able_behind(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (order_is_behind_of(o, t, seq) && order_is_awake(o) && !says_it_stands(o))
+			return o;
+	return NULL;
+}
+
+/* Another works on what it took, and stands for nobody. */
+static const struct thread *others_able_busy(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	(void)seq;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    /* What it did before is done. */
+		    !CONSUME(thread_waits, &o->waits) && !says_it_stands(o))
+			return o;
+	return NULL;
+}
+
 void again_met(struct thread *t, const struct event *e)
 {
 	uint32_t tries = image_tries();
@@ -68,7 +107,7 @@ void again_met(struct thread *t, const struct event *e)
 	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&
 		 tries % AGAIN_WAYS == AGAIN_STEPS &&
 		 !in_turns() && !wait_met_often(WAIT_apart))	/* none is at work; some are ever */
-		order_wait_while(t, seq, order_others_able_busy, WAIT_apart);
+		order_wait_while(t, seq, others_able_busy, WAIT_apart);
 }
 
 /* Locks have no number of their own: every other time those of the same one come first. */
@@ -78,7 +117,7 @@ static void others_before_next(struct thread *t, uint32_t tries)
 	const struct event *e = reader_peek(&ahead);
 
 	if (e && !t->ticking && !is_told_by_turns(e))
-		order_wait_while(t, e->seq + tries / AGAIN_WAYS % 2, order_able_behind, WAIT_again);
+		order_wait_while(t, e->seq + tries / AGAIN_WAYS % 2, able_behind, WAIT_again);
 }
 
 void again_left(struct thread *t)

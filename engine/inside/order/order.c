@@ -158,7 +158,7 @@ static bool comes_over(const struct thread *o, uint32_t source)
 		l->life == o->reader.cursor->life);
 }
 
-static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq)
+bool order_is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq)
 {
 	uint64_t next;
 
@@ -186,7 +186,7 @@ const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq))
+		if (order_is_behind_of(o, t, seq))
 			return o;
 	return NULL;
 }
@@ -517,41 +517,7 @@ const struct thread *order_awake_behind(const struct thread *t, uint64_t seq)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq) && order_is_awake(o))
-			return o;
-	return NULL;
-}
-
-/* Two that ask for each other so would ask for ever: what it found itself last is taken. */
-static bool says_it_stands(const struct thread *o)
-{
-	order_test *what = CONSUME(thread_stands, &o->stands);
-
-	if (!what)
-		return lock_stands(o);
-	return what == order_able_behind ? __atomic_load_n(&o->stands_for, __ATOMIC_RELAXED)
-					 : what(o, o->stands_seq);
-}
-
-const struct thread *order_able_behind(const struct thread *t, uint64_t seq)
-{
-	const struct thread *o;
-
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq) && order_is_awake(o) && !says_it_stands(o))
-			return o;
-	return NULL;
-}
-
-const struct thread *order_others_able_busy(const struct thread *t, uint64_t seq)
-{
-	const struct thread *o;
-
-	(void)seq;
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
-		    /* What it did before is done. */
-		    !CONSUME(thread_waits, &o->waits) && !says_it_stands(o))
+		if (order_is_behind_of(o, t, seq) && order_is_awake(o))
 			return o;
 	return NULL;
 }

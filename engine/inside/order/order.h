@@ -45,12 +45,10 @@ bool order_waits_for_more(const struct thread *o);
 void order_works(struct thread *t);
 /* What o works on it came to the gate for while t stood, or later. */
 bool order_works_since(const struct thread *o, const struct thread *t);
+/* It has yet to come to where that is done. */
+bool order_is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq);
 const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq);
 const struct thread *order_awake_behind(const struct thread *t, uint64_t seq);
-/* The same, and one that goes on by itself. */
-const struct thread *order_able_behind(const struct thread *t, uint64_t seq);
-/* Another works on what it took, and stands for nobody. */
-const struct thread *order_others_able_busy(const struct thread *t, uint64_t seq);
 const struct thread *order_others_busy(const struct thread *t, uint64_t seq);
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
 			  order_test *awake, enum wait_kind kind);
