@@ -325,19 +325,6 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 	}
 }
 
-static void versions_due(struct monitor *m)
-{
-	MUST(m->conduct);
-	late_look(m);
-	exec_look(m);
-	hang_look(m);
-	rewind_look(m);
-	takeover_look(m);
-	held_look(m);
-	findings_look(m);
-	followers_judge(m);
-}
-
 /* What is due now, whatever woke us. */
 static void due_serve(struct monitor *m)
 {
@@ -352,17 +339,22 @@ static void due_serve(struct monitor *m)
 		monitor_wake_after(m, DEAF_MS);
 	control_look(m);
 	stages_look(m);
-	if (m->conduct)
-		versions_due(m);
 	/* What a takeover has left, when it is over. */
 	if (!takeover_any(m) && descriptors_look())
 		monitor_wake_after(m, CLOSE_AGAIN_MS);
+	if (!m->conduct)
+		return;
+	late_look(m);
+	exec_look(m);
+	hang_look(m);
+	rewind_look(m);
+	takeover_look(m);
+	held_look(m);
+	findings_look(m);
+	followers_judge(m);
 }
 
-/*
- * True: the session is over.  That is asked once: it ends who has not ended by itself, and what
- * such a follower read meanwhile would give it time again.
- */
+/* True: the session is over.  To ask ends who has not ended, but once more may give him time. */
 static bool loop(struct monitor *m)
 {
 	for (;;) {
