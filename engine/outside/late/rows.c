@@ -178,6 +178,17 @@ static void row_free(const struct version *was)
 	free((struct follower_options *)was->options);
 }
 
+/* What stays in the row is never another: the thread that hears its bell reads it. */
+static void row_write(struct version *v, const struct version *anew)
+{
+	const char *from = (const char *)anew;
+	volatile char *to = (volatile char *)v;
+
+	for (size_t i = 0; i < sizeof(*v); i++)
+		if (to[i] != from[i])
+			to[i] = from[i];
+}
+
 void row_take(struct version *v, const char *path, char **argv,
 	      const struct follower_options *like, const char *prefix)
 {
@@ -187,11 +198,11 @@ void row_take(struct version *v, const char *path, char **argv,
 	MUST(was.index != was.monitor->leader && was.state == VERSION_ENDED);
 
 	wire_drop(v);
-	*v = (struct version){ .monitor = was.monitor, .index = was.index, .area = was.area,
-			       .brief = was.brief, .area_fd = was.area_fd,
-			       .brief_fd = was.brief_fd, .key = was.key, .image = was.image,
-			       .bell_thread = was.bell_thread,
-			       .argv = argv, .tell = -1, .ends = was.ends, .made = true };
+	row_write(v, &(struct version){
+		.monitor = was.monitor, .index = was.index, .area = was.area, .brief = was.brief,
+		.area_fd = was.area_fd, .brief_fd = was.brief_fd, .key = was.key,
+		.image = was.image, .bell_thread = was.bell_thread,
+		.argv = argv, .tell = -1, .ends = was.ends, .made = true });
 	/* Before anybody reads what it tells. */
 	v->monitor->conduct->born[v->index] = v->monitor->conduct->births++;
 	/* None of its images has the number of one that the leader has let go. */
