@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	19
+#define BRIEF_VERSION	20
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -59,6 +59,19 @@ struct rules_bank {
 #define MOVES_MAX	(COPIES_MAX + ENDED_MAX)
 
 /*
+ * A part of what is met again: in the process that its program knows as `vpid`, up to the event
+ * of that number, it is met as in that try, in which it was as the leader's.
+ */
+struct healed {
+	int32_t vpid;
+	uint32_t try;
+	uint64_t until;
+};
+
+/* Limit (followers): races behind one image that are met each its own way. Beyond: all by one. */
+#define HEALED_MAX	16
+
+/*
  * Of a follower that keeps an image of itself (inside/rewind/).  Images are counted from 1,
  * and none has the number of another.
  */
@@ -69,6 +82,8 @@ struct images {
 	uint32_t wake;		/* futex: this one goes on, in the place of who differs */
 	uint32_t copy;		/* and is kept once more, as this one */
 	uint32_t tries;		/* so often has it gone on; 0: what is met is met first */
+	uint32_t heals;		/* rows of `healed`, of a process in the order of its events */
+	struct healed healed[HEALED_MAX];
 	int32_t monitor;	/* the parent of what is to be its child */
 	uint32_t moves;		/* rows of `move`: who went on as another */
 	/*

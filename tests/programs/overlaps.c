@@ -1,8 +1,9 @@
 /*
- * Two threads that agree by plain memory: `overlaps LOOPS`.  For each line one takes a lock,
- * computes for so long, and says whether the other has set a flag meanwhile, between two lines
- * of its own.  Whoever computes for another time finds another value, unless what the thread
- * does between its lock and its line is done as late as it can have been.
+ * Two threads that agree by plain memory: `overlaps WAITS`.  For each line one takes a lock and
+ * says, between two lines of the other, whether that has set a flag: as it was when it had taken
+ * the lock where the line begins with `e`, else as it is when it has waited for it, if WAITS is
+ * not 0.  Who does not wait finds that only if what a thread does between two calls is done as
+ * late, or as early, as it can have been.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 #define FIRST_US	5000
 
-static volatile int flag;
-static long loops;
+static volatile int begun, flag;
+static int waits, early;
 
 static void say(const char *text)
 {
@@ -23,12 +24,15 @@ static void say(const char *text)
 static void *look(void *arg)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	int seen;
 
+	begun = 1;
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);
-	for (volatile long i = 0; i < loops; i++)
+	seen = flag;
+	while (waits && !flag)
 		;
-	say(flag ? "seen\n" : "not seen\n");
+	say((early ? seen : flag) ? "seen\n" : "not seen\n");
 	return arg;
 }
 
@@ -36,14 +40,17 @@ int main(int argc, char **argv)
 {
 	char line[80];
 
-	loops = argc > 1 ? atol(argv[1]) : 0;
+	waits = argc > 1 && atoi(argv[1]);
 	say("begun\n");
 	while (read(0, line, sizeof(line)) > 0) {
 		pthread_t thread;
 
-		flag = 0;
+		begun = flag = 0;
+		early = line[0] == 'e';
 		if (pthread_create(&thread, NULL, look, NULL))
 			return 1;
+		while (!begun)
+			;
 		usleep(FIRST_US);
 		say("sets it\n");
 		flag = 1;

@@ -11,7 +11,10 @@
  *
  * What a thread found of a clock's second that another wrote down meanwhile no number tells, where
  * its leader's had no processor just then, and was not waited for (EVENT_LET).  It finds the old
- * one; in the next four tries the new one.
+ * one; every other time, of each way, the new one.
+ *
+ * By which way a race was healed is kept, for as far as that came (struct healed): what differs
+ * behind it has its own ways, and races that are many need no chance to be healed all at once.
  */
 #include <asm/unistd.h>
 #include <linux/time.h>
@@ -95,39 +98,53 @@ static const struct thread *others_able_busy(const struct thread *t, uint64_t se
 	return NULL;
 }
 
+/* Which try the event is met as: the one by which what is there was healed, or this one. */
+static uint32_t try_at(const struct thread *t, uint64_t seq)
+{
+	const struct images *w = images();
+
+	for (uint32_t i = 0; i < w->heals && i < HEALED_MAX; i++)
+		if (w->healed[i].vpid == t->vpid && !order_is_behind(w->healed[i].until, seq))
+			return w->healed[i].try;
+	return image_tries();
+}
+
 void again_met(struct thread *t, const struct event *e)
 {
-	uint32_t tries = image_tries();
 	uint64_t seq = e->seq;
+	uint32_t try = try_at(t, seq);
 
 	if (is_told_by_turns(e))
 		return;
-	if (tries % AGAIN_WAYS == AGAIN_PUT_OFF)
-		put_off(t, seq, tries);
+	if (try % AGAIN_WAYS == AGAIN_PUT_OFF)
+		put_off(t, seq, try);
 	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&
-		 tries % AGAIN_WAYS == AGAIN_STEPS &&
+		 try % AGAIN_WAYS == AGAIN_STEPS &&
 		 !in_turns() && !wait_met_often(WAIT_apart))	/* none is at work; some are ever */
 		order_wait_while(t, seq, others_able_busy, WAIT_apart);
 }
 
-/* Locks have no number of their own: every other time those of the same one come first. */
-static void others_before_next(struct thread *t, uint32_t tries)
+/* Every other time, of each way. */
+static bool is_other_time(uint32_t try)
 {
-	struct reader ahead = t->reader;
-	const struct event *e = reader_peek(&ahead);
-
-	if (e && !t->ticking && !is_told_by_turns(e))
-		order_wait_while(t, e->seq + tries / AGAIN_WAYS % 2, able_behind, WAIT_again);
+	return (try ^ try / AGAIN_WAYS) & 1;
 }
 
+/*
+ * What comes before its next event is done first.  Locks have no number of their own: every other
+ * time those of the same one are, too.
+ */
 void again_left(struct thread *t)
 {
-	uint32_t tries = image_tries();
+	struct reader ahead = t->reader;
+	const struct event *e = t->following ? reader_peek(&ahead) : NULL;
+	uint32_t try;
 
-	if (!t->following)
+	if (!e)
 		return;
-	if (tries / AGAIN_WAYS % 2)
+	try = try_at(t, e->seq);
+	if (is_other_time(try))
 		order_tick_first(t);
-	if (tries % AGAIN_WAYS == AGAIN_LATE)
-		others_before_next(t, tries);
+	if (try % AGAIN_WAYS == AGAIN_LATE && !t->ticking && !is_told_by_turns(e))
+		order_wait_while(t, e->seq + is_other_time(try), able_behind, WAIT_again);
 }

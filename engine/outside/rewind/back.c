@@ -53,7 +53,7 @@ static bool may_go_back(const struct version *v)
 }
 
 /* Why it does has been noted. */
-static void go_back(struct version *v)
+static void go_back(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	struct rewind *rw = &v->rewind;
@@ -61,7 +61,9 @@ static void go_back(struct version *v)
 	MUST(rw->image && rw->state <= REWIND_STANDS);
 	if (rw->state == REWIND_STANDS)
 		stand_over(v, -EINTR);
-	say_log("rewind", "%s/%s: tries again: %s", m->session.name, v->name, rw->why);
+	heal_note(v, r);
+	say_log("rewind", "%s/%s: tries again: %s, %u healed", m->session.name, v->name, rw->why,
+		v->brief->images.heals);
 	held_forget(m, v);
 	cursors_need(v, true);
 	processes_kill(v);
@@ -87,7 +89,7 @@ bool rewind_try(struct version *v, const struct request *r)
 	    (r->args[0] != VERDICT_DIVERGED && r->args[0] != VERDICT_CRASHED) || !met_count(v, r))
 		return false;
 	race_note(v, r);
-	go_back(v);
+	go_back(v, r);
 	return true;
 }
 
@@ -122,7 +124,7 @@ int64_t order_lost(struct version *v, const struct request *r)
 		return -EPERM;
 	}
 	race_note_lock(v, r);
-	go_back(v);
+	go_back(v, r);
 	return REPLY_LATER;
 }
 

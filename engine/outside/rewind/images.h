@@ -23,6 +23,9 @@
 #define RACES_MAX	16
 #define RACE_TEXT	160
 
+/* How often it is met in the same way that was right for what is before. */
+#define HEAL_TRIES	4
+
 /* An event at which a follower has differed since its image. */
 struct met {
 	uint32_t lane, life;
@@ -75,7 +78,10 @@ struct rewind {
 	uint64_t still_at;	/* all that it had read by then */
 	unsigned failed;	/* so often in a row did none come of it, or not last */
 	bool needed;		/* it has gone back to the one that is kept */
-	unsigned lost;		/* so often for its order was lost (order_lost) */
+	struct healed differs;	/* where it did last; since that try no part more is healed */
+	unsigned most;		/* so many parts were healed at once */
+	unsigned lost;		/* so often for its order was lost (order_lost), less what that
+				   has brought */
 	bool disordered;	/* that was too often for one image: it is so by itself */
 	unsigned doubled;	/* how often the way to the next was, as none was needed */
 	uint64_t worked_us;	/* by the one that is kept, of a processor */

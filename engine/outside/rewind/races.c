@@ -111,6 +111,78 @@ bool met_count(struct version *v, const struct request *r)
 	return ++met->times < v->monitor->options->rewind;
 }
 
+/* The number of the event that it differs at, or one behind all where the thread has met all. */
+static uint64_t number_of(const struct version *v, const struct request *r)
+{
+	uint64_t lane = r->args[5], next = 0;
+
+	if (lane_is(v->monitor, lane))
+		next = stream_next(v->monitor->realm[lane / LANES].conduct, v->index,
+				   (uint32_t)lane % LANES);
+	return next ? next : ORDER_MASK;
+}
+
+/* What was taken for healed from there on is not. */
+static bool heals_lose(struct images *words, int32_t vpid, uint64_t from)
+{
+	uint32_t had = words->heals;
+
+	while (words->heals && words->healed[words->heals - 1].vpid == vpid &&
+	       words->healed[words->heals - 1].until >= from)
+		words->heals--;
+	return words->heals < had;
+}
+
+/*
+ * Where it differs further on than before, the try that has just been has healed what is between
+ * the two: that is met by it from here on, and others are tried for what is behind.
+ */
+static bool heals_more(struct version *v, const struct healed *last, const struct healed *now)
+{
+	struct images *words = &v->brief->images;
+	struct rewind *rw = &v->rewind;
+
+	MUST(words->heals <= HEALED_MAX);
+	if (!now->try || last->vpid != now->vpid || now->until <= last->until ||
+	    words->heals == HEALED_MAX)
+		return false;
+	words->healed[words->heals++] = (struct healed){ now->vpid, now->try, last->until };
+	/* Who comes further may try as often more, but not for a part that was healed before. */
+	if (words->heals > rw->most) {
+		rw->most = words->heals;
+		rw->lost -= rw->lost < HEAL_TRIES ? rw->lost : HEAL_TRIES;
+	}
+	return true;
+}
+
+/* None of these is right: what was taken for healed last may be the cause. */
+static bool heals_less(struct images *words, uint32_t since)
+{
+	if (!words->heals || words->tries - since < HEAL_TRIES)
+		return false;
+	words->heals--;
+	return true;
+}
+
+void heal_note(struct version *v, const struct request *r)
+{
+	struct images *words = &v->brief->images;
+	struct healed *last = &v->rewind.differs;
+	struct healed now = { v->area->slot[r->slot].vpid, words->tries, number_of(v, r) };
+
+	if (!heals_lose(words, now.vpid, now.until) && !heals_more(v, last, &now) &&
+	    !heals_less(words, last->try))
+		now.try = last->try;
+	*last = now;
+}
+
+void heals_forget(struct version *v)
+{
+	v->brief->images.tries = v->brief->images.heals = 0;
+	v->rewind.differs = (struct healed){ 0 };
+	v->rewind.lost = v->rewind.most = 0;
+}
+
 json_t *rewind_json(const struct version *v)
 {
 	const struct rewind *rw = &v->rewind;

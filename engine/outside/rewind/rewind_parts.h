@@ -34,5 +34,8 @@ void race_note(struct version *v, const struct request *r);
 void race_note_lock(struct version *v, const struct request *r);
 /* False: it has been tried often enough, or at too many places. */
 bool met_count(struct version *v, const struct request *r);
+/* It goes back from there: what came as far by this try is met by it again. */
+void heal_note(struct version *v, const struct request *r);
+void heals_forget(struct version *v);
 
 #endif

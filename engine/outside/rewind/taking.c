@@ -182,8 +182,7 @@ static void image_keep(struct version *v)
 		rw->copies, (now_us() - rw->stands.began_us) / 1000);
 	rw->images++;
 	rw->mets = 0;
-	rw->lost = 0;
-	v->brief->images.tries = 0;
+	heals_forget(v);
 	stand_over(v, 0);
 }
 
