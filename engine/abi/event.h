@@ -82,8 +82,9 @@ enum event_flags {
 				   second is another: see order_tick */
 	EVENT_CLOCK = 64,	/* with EVENT_TICK: this one has */
 	EVENT_MEANT = 128,	/* a signal: its version means it, and it is no crash */
-	EVENT_LET = 128,	/* with EVENT_TICK: it was not waited for, and may have found either
-				   second before this */
+	EVENT_LET = 128,	/* not of a signal: its thread may have found either second before
+				   this, for it was not waited for (with EVENT_TICK), or did not
+				   wait till the new one was written down */
 };
 
 struct event {

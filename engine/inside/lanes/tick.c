@@ -177,8 +177,11 @@ static bool is_held(const struct thread *t, const struct thread *o)
 	       (int32_t)(t->ticks.shown - CONSUME(ticks_held, &o->ticks.held)) >= 0;
 }
 
-/* Behind an event that shows a tick: until what the clock said has been written down. */
-void tick_stand(const struct thread *t)
+/*
+ * Behind an event that shows a tick: until what the clock said has been written down.  Where that
+ * takes long the next event says that it may not have been.
+ */
+void tick_stand(struct thread *t)
 {
 	/* What was written is seen. */
 	struct thread *o = CONSUME(tick_holder, &tick_holder);
@@ -191,6 +194,10 @@ void tick_stand(const struct thread *t)
 			hold_release(o);
 			break;
 		}
+	if (h.over) {
+		t->ticks.let = t->ticks.shown;
+		PUBLISH(ticks_shown, &t->ticks.shown, t->ticks.shown - 1);
+	}
 	hold_end(&h);
 }
 

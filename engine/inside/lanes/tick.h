@@ -17,7 +17,7 @@ uint32_t tick_settled(void);
 bool tick_begins(struct thread *t, const struct walk *w, long nr);
 uint64_t tick_number(struct thread *t, bool hold);
 void tick_told(struct thread *t);
-void tick_stand(const struct thread *t);
+void tick_stand(struct thread *t);
 void tick_end(struct thread *t);
 /* The thread is about to fork. */
 void tick_fork(struct thread *t);
@@ -45,16 +45,21 @@ static INLINE bool tick_shows(const struct thread *t, uint32_t now)
 	return now != t->ticks.shown;
 }
 
-/* Since the last event of this thread a clock has ticked in another: its next one's flag. */
+/*
+ * Since the last event of this thread a clock has ticked in another, or it has not stood as long
+ * as it should (tick_stand): its next one's flags.
+ */
 static inline uint8_t tick_shown(struct thread *t, uint32_t now)
 {
-	uint8_t let = t->ticks.let == t->ticks.shown + 1 ? EVENT_LET : 0;
+	uint32_t since = now - t->ticks.shown;
+	uint8_t let;
 
 	tick_over(t);
-	if (now == t->ticks.shown)
+	if (!since)
 		return 0;
+	let = t->ticks.let == t->ticks.shown + 1 ? EVENT_LET : 0;
 	PUBLISH(ticks_shown, &t->ticks.shown, now);
-	return EVENT_TICK | let;
+	return since > 1 ? EVENT_TICK | let : let;
 }
 
 /* Which of the clocks that tick the call reads: the monotonic one is 1; -1: none of them. */

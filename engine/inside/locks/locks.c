@@ -107,7 +107,7 @@ static void lock_tell_turn(struct thread *t, const struct lock_call *c, struct e
 		t->announced = 1;
 	}
 	lane_commit(t);
-	if (ticked)
+	if (ticked & EVENT_TICK)
 		tick_stand(t);
 }
 

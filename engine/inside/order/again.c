@@ -10,8 +10,8 @@
  * be found.
  *
  * What a thread found of a clock's second that another wrote down meanwhile no number tells, where
- * its leader's had no processor just then, and was not waited for (EVENT_LET).  It finds the old
- * one; every other time, of each way, the new one.
+ * one of the two had no processor just then, and was not waited for (EVENT_LET).  It finds the one
+ * or the other by the try's number.
  *
  * By which way a race was healed is kept, for as far as that came (struct healed): what differs
  * behind it has its own ways, and races that are many need no chance to be healed all at once.
@@ -33,6 +33,7 @@ enum again { AGAIN_PUT_OFF, AGAIN_NUMBERS, AGAIN_STEPS, AGAIN_LATE, AGAIN_WAYS }
 
 #define PUT_OFF		16	/* one event in so many is, */
 #define PUT_OFF_MOST	2	/* by at most so many first pauses */
+#define CHOICES		3	/* threads of which each may have found either second: 8 tries */
 
 /* Each time it is met another way. */
 static uint64_t dice_of(uint32_t who, uint64_t seq, uint32_t tries)
@@ -124,10 +125,23 @@ void again_met(struct thread *t, const struct event *e)
 		order_wait_while(t, seq, others_able_busy, WAIT_apart);
 }
 
-/* Every other time, of each way. */
-static bool is_other_time(uint32_t try)
+/*
+ * Of two seconds the thread finds the other one than it would in the first try: that hangs on a
+ * bit of the try, and of threads beside each other on another bit each.
+ */
+static bool finds_other(const struct thread *t, uint32_t try)
 {
-	return (try ^ try / AGAIN_WAYS) & 1;
+	return try >> t->lane % CHOICES & 1;
+}
+
+bool again_passed(const struct thread *t, const struct event *e)
+{
+	struct reader ahead = t->reader;
+	const struct event *next = reader_peek(&ahead) ? reader_next(&ahead) : NULL;
+
+	return next && next->kind != EVENT_SIGNAL &&
+	       (next->flags & (EVENT_LET | EVENT_TICK)) == EVENT_LET &&
+	       finds_other(t, try_at(t, e->seq));
 }
 
 /*
@@ -143,8 +157,8 @@ void again_left(struct thread *t)
 	if (!e)
 		return;
 	try = try_at(t, e->seq);
-	if (is_other_time(try))
+	if (finds_other(t, try))
 		order_tick_first(t);
 	if (try % AGAIN_WAYS == AGAIN_LATE && !t->ticking && !is_told_by_turns(e))
-		order_wait_while(t, e->seq + is_other_time(try), able_behind, WAIT_again);
+		order_wait_while(t, e->seq + try / AGAIN_WAYS % 2, able_behind, WAIT_again);
 }

@@ -57,12 +57,19 @@ bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
 
 void again_met(struct thread *t, const struct event *e);
 void again_left(struct thread *t);
+bool again_passed(const struct thread *t, const struct event *e);
 
 /* The thread is about to take the event. */
 static inline void again_meet(struct thread *t, const struct event *e)
 {
 	if (__builtin_expect(image_tries(), 0))
 		again_met(t, e);
+}
+
+/* Its leader's thread may not have stood while another wrote a clock's second down. */
+static inline bool again_passes(const struct thread *t, const struct event *e)
+{
+	return __builtin_expect(image_tries(), 0) && again_passed(t, e);
 }
 
 /* The thread is about to go back to the program. */

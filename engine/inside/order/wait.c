@@ -246,7 +246,7 @@ static void others_first(struct thread *t, const struct event *e)
 		hold_give(t);
 	order_wait_fork(t, e->seq);
 	order_step(t);
-	if (e->flags & EVENT_TICK)
+	if (e->flags & EVENT_TICK && !again_passes(t, e))
 		order_tick(t, e);
 	again_meet(t, e);
 }
