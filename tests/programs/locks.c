@@ -12,6 +12,7 @@
 #define THREADS	4
 #define ROUNDS	300
 #define LOG_MAX	(1 << 20)
+#define FAR_MS	600000	/* nobody waits for so long, however busy the machine is */
 
 static char log_text[LOG_MAX];
 static unsigned log_length;
@@ -101,7 +102,7 @@ static void round_timed(char who, int i)
 
 static int rwlock_take(int i, bool write)
 {
-	struct timespec real = in_ms(CLOCK_REALTIME, 1000), mono = in_ms(CLOCK_MONOTONIC, 1000);
+	struct timespec real = in_ms(CLOCK_REALTIME, FAR_MS), mono = in_ms(CLOCK_MONOTONIC, FAR_MS);
 
 	switch (i % 4) {
 	case 0:
@@ -152,7 +153,7 @@ static void round_spin(char who, int i)
 
 static void round_sem(char who, int i)
 {
-	struct timespec real = in_ms(CLOCK_REALTIME, 1000), mono = in_ms(CLOCK_MONOTONIC, 1000);
+	struct timespec real = in_ms(CLOCK_REALTIME, FAR_MS), mono = in_ms(CLOCK_MONOTONIC, FAR_MS);
 	int result = -1;
 
 	switch (i % 4) {
