@@ -232,6 +232,7 @@ struct thread {
 	uint8_t fault_sig;
 	uint8_t woken;		/* as far as this version knows */
 	uint16_t latches;	/* that it holds, as bits: latch.h */
+	uint16_t waits_at;	/* a follower's: for an event behind so many in its lane */
 	uint32_t waited_at;	/* a place in the lane, + 1: its last wait of its own was there */
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;

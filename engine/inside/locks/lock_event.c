@@ -160,12 +160,7 @@ const struct event *lock_event(struct thread *t, struct lock_call *c)
 		e = follow_event_or(t, lock_may_be_over(c) ? lock_wait_over : NULL, &w);
 	while (e && front_drop(t, e));
 	t->lock_at = 0;
-	if (!e || !event_looks(e))
-		return e;
-	PUBLISH(thread_waits, &t->waits, 1);
-	e = behind_queries(&w);
-	order_works(t);
-	return e;
+	return e && event_looks(e) ? behind_queries(&w) : e;
 }
 
 void lock_event_take(struct thread *t, struct lock_call *c, const struct event *e)

@@ -74,10 +74,10 @@ void order_forked(void)
 }
 
 /*
- * The sequence number of the next event that the thread must take; 0: none.  Queries (`looks`)
- * it may never make, and what it has answered behind them (`ahead`) it has done.
+ * The sequence number of the next event that the thread must take; 0: none.  Queries it may
+ * never make, and what it has answered behind them (`ahead`) it has done.
  */
-static uint64_t next_among(const struct thread *o, bool looks)
+static uint64_t next_of(const struct thread *o)
 {
 	struct reader r;
 	const struct event *e;
@@ -93,16 +93,28 @@ static uint64_t next_among(const struct thread *o, bool looks)
 		return SEQ_FIRST;
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {
-		if ((looks || !event_looks(e)) && !(done >> i & 1))
+		if (!event_looks(e) && !(done >> i & 1))
 			return e->seq;
 		e = reader_next(&r);
 	}
 	return 0;
 }
 
-static uint64_t next_of(const struct thread *o)
+/* What the thread waits for is in its lane: it goes on, whatever that is. */
+static bool has_come(const struct thread *o)
 {
-	return next_among(o, false);
+	struct reader r;
+	const struct event *e;
+
+	if (fault_stands(o))
+		return false;
+	if (!reader_attach_other(&r, &streams, o->lane) ||
+	    r.pos != CONSUME_AGAIN(cursor_at, &r.cursor->at))
+		return true;	/* it moves */
+	e = reader_look(&r);
+	for (uint32_t i = __atomic_load_n(&o->waits_at, __ATOMIC_RELAXED); e && i; i--)
+		e = reader_next(&r);
+	return e;
 }
 
 bool order_is_behind(uint64_t seq, uint64_t than)
@@ -352,7 +364,7 @@ static void sleepers_rouse(const struct thread *t)
 		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
 		    /* One that stands has seen its event. */
 		    CONSUME(thread_waits, &o->waits) == 1 &&
-		    !__atomic_load_n(&o->stands, __ATOMIC_RELAXED) && next_of(o))
+		    !__atomic_load_n(&o->stands, __ATOMIC_RELAXED) && has_come(o))
 			lane_wake(o->reader.from, o->lane);
 }
 
@@ -472,13 +484,14 @@ bool order_stands_till(const struct thread *o)
 	if (lock_stands(o))
 		return true;
 	/* Its cursor is where it stays. */
-	return CONSUME(thread_waits, &o->waits) && !next_of(o);
+	return order_waits_for_more(o) ||
+	       (!next_of(o) && CONSUME(thread_waits, &o->waits) == WAITS_ASLEEP);
 }
 
 bool order_waits_for_more(const struct thread *o)
 {
 	/* First what it has met: who stands for an event that is there goes on with that. */
-	return !next_among(o, true) && CONSUME(thread_waits, &o->waits) == 1;
+	return !has_come(o) && CONSUME(thread_waits, &o->waits) == 1;
 }
 
 /* No other thread of the process will go on by itself. */

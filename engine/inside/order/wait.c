@@ -337,19 +337,24 @@ const struct event *follow_event(struct thread *t)
 	return follow_event_or(t, NULL, NULL);
 }
 
-/* Waits until more than `n` events are there; false: there will be no more, or it is over. */
-bool follow_behind(struct thread *t, unsigned n, over_test *test, void *what)
+static bool is_there(struct reader *ahead, unsigned n)
+{
+	const struct event *e = reader_peek(ahead);
+
+	for (unsigned i = 0; e && i < n; i++)
+		e = reader_next(ahead);
+	return e;
+}
+
+static bool behind_wait(struct thread *t, unsigned n, over_test *test, void *what)
 {
 	for (struct sleep sleep = { PAUSE_FIRST_NS, OVER_NOT };;) {
 		struct reader ahead = t->reader;
-		const struct event *e = reader_peek(&ahead);
 		struct also also = { { told_word(test) } };
 		uint32_t seen = change_now();
 		enum over over = OVER_NOT;
 
-		for (unsigned i = 0; e && i < n; i++)
-			e = reader_next(&ahead);
-		if (e)
+		if (is_there(&ahead, n))
 			return true;
 		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1)
 			return false;
@@ -360,6 +365,24 @@ bool follow_behind(struct thread *t, unsigned n, over_test *test, void *what)
 		sleep_no_longer(&sleep, over);
 		sleep_once(&ahead, seen, also, &sleep);
 	}
+}
+
+/* Waits until more than `n` events are there; false: there will be no more, or it is over. */
+bool follow_behind(struct thread *t, unsigned n, over_test *test, void *what)
+{
+	struct reader ahead = t->reader;
+	bool there;
+
+	MUST(n <= UINT16_MAX);
+	if (is_there(&ahead, n))
+		return true;
+	/* It is at its next event, as others see, and waits for one behind that. */
+	t->waits_at = (uint16_t)n;
+	PUBLISH(thread_waits, &t->waits, 1);
+	there = behind_wait(t, n, test, what);
+	t->waits_at = 0;
+	order_works(t);
+	return there;
 }
 
 uint8_t follow_take(struct thread *t)

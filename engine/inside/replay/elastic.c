@@ -178,9 +178,7 @@ bool follow_told_value(struct thread *t, long nr, int64_t *value)
 	long result = 0;
 
 	call_walk(t, &w, args, nr);
-	PUBLISH(thread_waits, &t->waits, 1);
 	told = answer_elastic(t, &w, nr, &result, &signal);
-	order_works(t);
 	if (t->ahead & 1 && reader_peek(&t->reader))
 		follow_take(t);
 	*value = result;
