@@ -241,6 +241,7 @@ struct thread {
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	uint8_t crowded;	/* a follower's: its last sleep brought many events */
 	uint8_t ticking;	/* a follower's: it works on what the clock said at tick_at */
+	uint8_t past_ticks;	/* that event shows a tick */
 	uint8_t seam_due;	/* a seam is told before the next call that is */
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
@@ -254,6 +255,7 @@ struct thread {
 	const struct thread *stands_for;	/* whom it saw behind, or a step of theirs */
 	uint32_t stood;		/* what `works` was as it began to stand, */
 	uint32_t worked;	/* and as it last went from the gate to its work (order_works) */
+	uint64_t past;		/* a follower's: the number of a lock's event (order_tick.c) */
 	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
 	uint64_t edge;		/* a leader's: to be told with its next event; see edge.c */
 	uint64_t fork_seq;	/* a leader's fork, which is to be told: its number; see lead.c */

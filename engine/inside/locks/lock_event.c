@@ -176,6 +176,8 @@ void lock_event_take(struct thread *t, struct lock_call *c, const struct event *
 	if (e->flags & EVENT_SIGNAL_NEXT)
 		c->state |= STATE_SIGNAL;
 	c->bucket = lock_turn_took(c, c->leaders) ? event_bucket(e) : LOCK_NO_TURN;
+	if (c->bucket != LOCK_NO_TURN)
+		order_turn_begin(t, e);
 	/* Who sees the event taken sees that its turn is not done (order.c). */
 	PUBLISH(thread_turning, &t->turning, c->bucket != LOCK_NO_TURN);
 	if (t->lock_at)

@@ -324,9 +324,7 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 	order_tick_over(t);
 	/* What is met again has an order, too (again_meet). */
 	if (image_tries() || caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN ||
-	    e->flags & EVENT_TICK ||
-	    !turn_is_here(&lock_buckets[bucket], e->arg[1]) || order_is_before_fork(e->seq) ||
-	    !lock_is_same(t, c, e))
+	    !turn_is_here(&lock_buckets[bucket], e->arg[1]) || !lock_is_same(t, c, e))
 		return ASK_SLOW;
 	return lock_answer(t, c, e);
 }
@@ -368,6 +366,7 @@ static long lock_ordered(struct thread *t, struct lock_call *c)
 		t->taking = 0;
 		turn_done(c->bucket, c->turn);
 		PUBLISH(thread_turning, &t->turning, 0);
+		order_turn_done(t);
 	}
 	if (!turn || lock_turn_took(c, c->result))
 		c->result = c->leaders;

@@ -259,15 +259,18 @@ static bool had_more(int clock, uint64_t than, uint64_t ns)
 
 /*
  * It waits for what its leader's has not told yet, and ours for nothing that its own has told: that
- * stands as well (lanes/tick.c), and both leaders may have no processor.
+ * stands as well (lanes/tick.c), and both leaders may have no processor.  Or it waits for a turn,
+ * and another's has drawn one before that and told nothing of it: that has none.
  */
 static bool leaders_stand(const struct thread *t, const struct thread *who)
 {
 	uint32_t ended = __atomic_load_n(&streams.conduct->ended, __ATOMIC_RELAXED);
 	struct reader r = t->reader;
 
-	return who->has_lane && !(ended >> t->reader.cursor->source & 1) &&
-	       order_waits_for_more(who) && !(reader_peek(&r) && reader_next(&r));
+	if (!who->has_lane || ended >> t->reader.cursor->source & 1)
+		return false;
+	return turns_are_untold(who) ||
+	       (order_waits_for_more(who) && !(reader_peek(&r) && reader_next(&r)));
 }
 
 /*
@@ -389,6 +392,7 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 		__builtin_ia32_pause();
 	t->stands_seq = seq;
 	PUBLISH(thread_stands, &t->stands, what);
+	order_step(t);		/* it is not at work any more */
 	for (;;) {
 		/* What was done before is seen. */
 		uint32_t seen = CONSUME(steps, &steps);
@@ -455,22 +459,6 @@ static const struct thread *furthest_behind(const struct thread *t)
 static const struct thread *before_fork(const struct thread *t, uint64_t seq)
 {
 	return order_is_before_fork(seq) ? furthest_behind(t) : NULL;
-}
-
-/* Threads that still work on what they took: the copy would hold half of it. */
-const struct thread *order_others_busy(const struct thread *t, uint64_t seq)
-{
-	const struct thread *o;
-
-	(void)seq;
-	for (uint32_t i = 0; (o = block_next(&i)); i++) {
-		if (o == t || o->pid != t->pid || !o->following || !o->has_lane)
-			continue;
-		/* What it did before is done. */
-		if (!CONSUME(thread_waits, &o->waits))
-			return o;
-	}
-	return NULL;
 }
 
 /*

@@ -13,6 +13,9 @@ void order_fork(struct thread *t);
 /* The thread has no event: others that wait for what it does may go on. */
 void order_rests(void);
 void order_wait_fork(struct thread *t, uint64_t seq);
+/* The event of a lock's turn is about to be taken; and the turn is done. */
+void order_turn_begin(struct thread *t, const struct event *e);
+void order_turn_done(struct thread *t);
 /* It would wait: a fork is to come first. */
 bool order_is_before_fork(uint64_t seq);
 /* The event is a call that its thread makes: where a time is over, all is done that was before. */
@@ -39,6 +42,8 @@ bool order_leads_to(uint32_t source, uint32_t to);
 /* It does not sleep until another wakes it. */
 bool order_is_awake(const struct thread *o);
 bool order_stands_till(const struct thread *o);
+/* It runs in the program, with what it was told before the number, or will when it has its lock. */
+bool order_is_at_work(const struct thread *o, uint64_t seq);
 /* It waits for an event, and has been told nothing that it has not met. */
 bool order_waits_for_more(const struct thread *o);
 /* The thread goes from the gate to its work, with what it has been told. */

@@ -1,5 +1,6 @@
 /*
- * A clock that has ticked: what was before it is done before it.
+ * What goes by the events' numbers, and what threads are at work on: a clock that has ticked, a
+ * fork.  What was before it is done before it.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
@@ -18,12 +19,23 @@
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/replay/follow.h"
 
-/* It runs in the program, with what it was told before, or will when it has its lock. */
-static bool is_at_work(const struct thread *o)
+bool order_is_at_work(const struct thread *o, uint64_t seq)
 {
 	/* What it did before is done. */
-	return !CONSUME(thread_waits, &o->waits) &&
-	       !CONSUME(thread_stands, &o->stands);
+	return !CONSUME(thread_waits, &o->waits) && !CONSUME(thread_stands, &o->stands) &&
+	       !order_is_behind(seq, CONSUME(thread_past, &o->past));
+}
+
+/* Threads that still work on what they took: the copy would hold half of it. */
+const struct thread *order_others_busy(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    order_is_at_work(o, seq))
+			return o;
+	return NULL;
 }
 
 /* It has yet to read the clock: such events are not in others' way else (next_of). */
@@ -62,10 +74,9 @@ static const struct thread *others_at_work(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
-	(void)seq;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane && is_at_work(o) &&
-		    !order_works_since(o, t))
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    order_is_at_work(o, seq) && !order_works_since(o, t))
 			return o;
 	return NULL;
 }
@@ -81,6 +92,14 @@ static const struct thread *others_tick(const struct thread *t, uint64_t seq)
 	return NULL;
 }
 
+static void others_wait(struct thread *t, uint64_t seq, order_test *last)
+{
+	if (order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
+				 WAIT_second) &&
+	    order_wait_while(t, seq, others_to_tick, WAIT_second))
+		order_wait_while(t, seq, last, WAIT_busy);
+}
+
 /*
  * A clock's second is over, and a plain variable may say so from here on (lead.c).  The
  * thread that reads the clock waits until the others have done all that was before; they
@@ -88,7 +107,7 @@ static const struct thread *others_tick(const struct thread *t, uint64_t seq)
  */
 void order_tick(struct thread *t, const struct event *e)
 {
-	uint64_t seq = e->seq, at = t->reader.pos + 1;
+	uint64_t at = t->reader.pos + 1;
 	bool clock = e->flags & EVENT_CLOCK;
 
 	MUST(t->following);
@@ -98,11 +117,32 @@ void order_tick(struct thread *t, const struct event *e)
 	t->tick_at = at;
 	if (clock && t->ticking)
 		return;		/* it goes on, and the others stand */
-	if (order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
-				 WAIT_second) &&
-	    order_wait_while(t, seq, others_to_tick, WAIT_second))
-		order_wait_while(t, seq, clock ? others_at_work : others_tick, WAIT_busy);
+	others_wait(t, e->seq, clock ? others_at_work : others_tick);
 	t->ticking = clock;
+}
+
+/*
+ * A lock's turn was drawn before its number, and what another thread does may wait for the turn.
+ * So what goes by numbers is waited for behind it: until then the thread is past that.
+ */
+void order_turn_begin(struct thread *t, const struct event *e)
+{
+	t->past_ticks = e->flags & EVENT_TICK && !again_passes(t, e);
+	if (t->past_ticks || order_is_before_fork(e->seq))
+		PUBLISH(thread_past, &t->past, e->seq);
+}
+
+void order_turn_done(struct thread *t)
+{
+	uint64_t seq = t->past;
+
+	if (!seq)
+		return;
+	if (t->following)
+		order_wait_fork(t, seq);
+	if (t->following && t->past_ticks && !wait_given_up(WAIT_second))
+		others_wait(t, seq, others_tick);
+	PUBLISH(thread_past, &t->past, 0);
 }
 
 static const struct thread *others_second(const struct thread *t, uint64_t seq)

@@ -239,7 +239,7 @@ static uint64_t turns_unread(const struct thread *o, uint64_t bucket, uint64_t d
  * A turn before ours has yet to be told: who drew it has lost its processor before that, and
  * whoever took another lock of the bucket has told of a later one.
  */
-static bool turns_are_untold(const struct thread *t)
+bool turns_are_untold(const struct thread *t)
 {
 	uint64_t turn = CONSUME(want_turn, &t->want_turn), bucket = t->want_bucket, done, told = 0;
 	const struct thread *o;
@@ -425,14 +425,21 @@ uint64_t event_turn(const struct event *e)
 	return turn ? turn : 1;
 }
 
+bool event_has_turn(const struct event *e)
+{
+	return e->kind == EVENT_LOCK && event_bucket(e) < LOCK_BUCKETS;
+}
+
 void lock_passed(struct thread *t, const struct event *e)
 {
 	uint64_t bucket = event_bucket(e), turn = event_turn(e);
 
 	if (e->kind != EVENT_LOCK || bucket == LOCK_NO_TURN)
 		return;
+	order_turn_begin(t, e);
 	turn_wait(t, bucket, turn, e->arg[2]);
 	turn_done(bucket, turn);
+	order_turn_done(t);
 }
 
 /* Does another thread wait for a lock that this one may hold? */

@@ -66,6 +66,10 @@ static inline uint64_t lock_bucket_at(uint64_t address)
 uint64_t lock_turn_last(uint64_t address);
 /* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
 bool lock_stands(const struct thread *o);
+/* It waits for a turn, and one before that has yet to be told. */
+bool turns_are_untold(const struct thread *t);
+/* Its turn was drawn before its number (what runs once has its number first). */
+bool event_has_turn(const struct event *e);
 /* An EVENT_LOCK that this version does not ask for is about to be taken. */
 void lock_passed(struct thread *t, const struct event *e);
 

@@ -244,9 +244,10 @@ static void others_first(struct thread *t, const struct event *e)
 {
 	if (event_is_turn(e))	/* the leader's had given it up: who is first may need it */
 		hold_give(t);
-	order_wait_fork(t, e->seq);
+	if (!event_has_turn(e))
+		order_wait_fork(t, e->seq);
 	order_step(t);
-	if (e->flags & EVENT_TICK && !again_passes(t, e))
+	if (e->flags & EVENT_TICK && !event_has_turn(e) && !again_passes(t, e))
 		order_tick(t, e);
 	again_meet(t, e);
 }

@@ -89,6 +89,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->hidden_waits = 0;
 	c->once_turn = c->condition = c->want_turn = c->want_mutex = 0;
 	c->made = c->failing = 0;
+	c->past = 0;
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
 	c->deferred = c->park = c->put_off = c->kept = c->holds = c->unheard = 0;
 	c->baton = c->baton_due = 0;
