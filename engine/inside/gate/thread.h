@@ -13,6 +13,7 @@
 /* One image: no symbol of it is found through a table that needs relocating. */
 #pragma GCC visibility push(hidden)
 
+#include <linux/sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -374,6 +375,12 @@ _Static_assert(BLOCK_SIZE % 4096 == 0 && BLOCK_REQUEST % 16 == 0, "its parts are
 static inline struct request *request_of(const struct thread *t)
 {
 	return (struct request *)((uint64_t)t + BLOCK_REQUEST);
+}
+
+/* A process that has another's memory: that one does for both what memory knows. */
+static inline bool is_guest(const struct thread *t)
+{
+	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
 }
 
 static inline struct sighand *own_sig(struct thread *t)

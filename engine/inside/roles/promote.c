@@ -26,7 +26,7 @@ static void promoted(struct thread *t)
 
 	if (taker) {
 		order_wait_ended(t);
-		(take_is_guest(t) ? modules_lead_guest : modules_lead)(t);
+		(is_guest(t) ? modules_lead_guest : modules_lead)(t);
 		take_end(taker);
 	}
 	mask = early_come(t);

@@ -10,7 +10,6 @@
  */
 #include <asm/unistd.h>
 #include <linux/resource.h>
-#include <linux/sched.h>
 
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
@@ -50,12 +49,6 @@ static void limit_set(struct limit l)
 		OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &l, 0);
 }
 
-/* It has its parent's memory, but limits of its own, and is about to run another program. */
-bool limits_guest(const struct thread *t)
-{
-	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
-}
-
 bool limits_call(const struct thread *t, long nr, struct limit_call *c)
 {
 	const struct frame *f = &t->frame;
@@ -76,7 +69,7 @@ bool limits_call(const struct thread *t, long nr, struct limit_call *c)
 /* The same, of the limit that is kept. */
 static bool is_ours(const struct thread *t, long nr, struct limit_call *c)
 {
-	return limits_call(t, nr, c) && c->resource == RLIMIT_NOFILE && !limits_guest(t);
+	return limits_call(t, nr, c) && c->resource == RLIMIT_NOFILE && !is_guest(t);
 }
 
 bool limits_keep(const struct thread *t, long nr)
@@ -112,7 +105,7 @@ void limits_lift(void)
 
 void limits_settle(struct thread *t)
 {
-	if (limits_guest(t) || !is_kept) {
+	if (is_guest(t) || !is_kept) {
 		limit_set(was);
 		return;
 	}

@@ -11,8 +11,6 @@ struct limit_call { uint32_t resource; unsigned set_arg; uint64_t set, get; };
 
 /* What the call asks for; false: it is no such call, or about another process. */
 bool limits_call(const struct thread *t, long nr, struct limit_call *c);
-/* A child of vfork: it shares its parent's memory, and has limits of its own. */
-bool limits_guest(const struct thread *t);
 
 /* A follower makes a call that its leader has made; true: it is kept, and not to be made. */
 bool limits_keep(const struct thread *t, long nr);

@@ -46,12 +46,12 @@ static const struct space_row *row_of(uint32_t resource)
 
 static uint32_t *bits_of(struct thread *t)
 {
-	return limits_guest(t) ? &t->wider : &wider;
+	return is_guest(t) ? &t->wider : &wider;
 }
 
 uint32_t space_bits(const struct thread *t)
 {
-	return limits_guest(t) ? t->wider : wider;
+	return is_guest(t) ? t->wider : wider;
 }
 
 void space_begin(void)

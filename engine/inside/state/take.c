@@ -143,7 +143,7 @@ static inline void nothing_placed(const struct thread *t, int32_t fd)
 
 static void epoll_placed(const struct thread *t, int32_t fd)
 {
-	if (!take_is_guest(t))
+	if (!is_guest(t))
 		epoll_note(fd);
 }
 
@@ -281,7 +281,7 @@ static void watches_make(const struct later *l)
 static void locks_receive(struct thread *t, uint32_t n)
 {
 	MUST(n <= TAKEN_LOCKS && latch_is_held(LATCH_take));
-	for (uint32_t i = 0; !take_is_guest(t) && i < n; i++)
+	for (uint32_t i = 0; !is_guest(t) && i < n; i++)
 		record_lock_held(t, &message.lock[i]);
 }
 
@@ -523,7 +523,7 @@ static void taking_begin(const struct thread *t, struct later *ours)
 {
 	latch_take(LATCH_take);
 	later = ours;
-	if (!take_is_guest(t)) {
+	if (!is_guest(t)) {
 		epolls.used = 0;
 		taken_note(t);
 	}
@@ -569,7 +569,7 @@ static long descriptors_take(struct thread *t, struct later *ours)
 	if (!pair_make(pair))
 		return -EMFILE;
 	taking_begin(t, ours);
-	request_post(t, REQ_TAKE, (uint64_t)pair[1], take_is_guest(t), 0);
+	request_post(t, REQ_TAKE, (uint64_t)pair[1], is_guest(t), 0);
 	error = all_receive(t, pair[0], asked_over);
 	told = message.kind == TAKEN_LEAD;
 	if (told)

@@ -5,7 +5,6 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/futex.h>
-#include <linux/sched.h>
 #include <linux/time_types.h>
 
 #include "engine/abi/waits.h"
@@ -36,12 +35,6 @@ LEADS static uint32_t takers_high;	/* rows below have been used */
 void takers_ready(void)
 {
 	leads_also(takers);
-}
-
-/* A child that has been given the memory of its parent, and nothing else. */
-bool take_is_guest(const struct thread *t)
-{
-	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
 }
 
 static struct taker *row_find(int32_t pid)

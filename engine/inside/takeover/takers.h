@@ -8,8 +8,6 @@ struct taker;
 /* One thread of a process takes, and says when all is done; NULL: another has, and did. */
 struct taker *take_begin(struct thread *t);
 void take_end(struct taker *r);
-/* A process that has another's memory: that one does for both what memory knows. */
-bool take_is_guest(const struct thread *t);
 /* This process leads, whatever this thread has still to read. */
 bool take_is_done(void);
 /* A follower begins. */

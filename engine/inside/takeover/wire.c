@@ -63,7 +63,7 @@ int32_t wire_take(const struct thread *t)
 	bool ours = wire.pid == t->pid && wire_sends();
 
 	/* A guest has the memory of another's, and is about to begin a program. */
-	if (!wire.pid || take_is_guest(t))
+	if (!wire.pid || is_guest(t))
 		return -1;
 	wire.pid = 0;
 	if (ours)
