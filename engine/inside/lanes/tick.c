@@ -11,7 +11,8 @@
  * shows the tick, or is in a call that will; and they stop behind what they have told
  * until it tells something else than a clock.  By then the variable is written.  That
  * takes a microsecond or two, once a second.  Who works on without a call, or has no
- * processor, is waited for, but not for long.
+ * processor, is waited for, but not for long.  All this is within one process: of two that share
+ * their memory either may be killed where it holds the other.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -187,7 +188,7 @@ void tick_stand(struct thread *t)
 	struct thread *o = CONSUME(tick_holder, &tick_holder);
 	struct hold h = { .kind = WAIT_written };
 
-	if (!o || o == t)
+	if (!o || o == t || is_guest(t))
 		return;
 	while (is_held(t, o))
 		if (CONSUME(thread_away, &o->away) == AWAY || !hold_step(&h, o)) {
@@ -281,6 +282,7 @@ uint64_t tick_number(struct thread *t, bool hold)
 
 	MUST(t->has_lane && !t->following);
 
+	hold = hold && !is_guest(t);
 	if (hold) {
 		hold_take(t);
 		BOTH_BY(ticks, fetch_or, &ticks, TICK_DRAWN);
