@@ -383,6 +383,22 @@ static long serve_tid_address(struct thread *t)
 	return call_kernel(t);
 }
 
+/*
+ * Most of what followers need is mapped and never touched: rings, and what may become of them.
+ * All of it at once may be more memory than there is.
+ */
+static long serve_mlockall(struct thread *t)
+{
+	const uint64_t asked = t->frame.rdi;
+	long result;
+
+	if (boot.streams && asked & (MCL_CURRENT | MCL_FUTURE))
+		t->frame.rdi |= MCL_ONFAULT;
+	result = call_kernel(t);
+	t->frame.rdi = asked;
+	return result;
+}
+
 long serve_special(struct thread *t, long nr)
 {
 	switch (nr) {
@@ -394,9 +410,8 @@ long serve_special(struct thread *t, long nr)
 	case __NR_execveat:
 		return above.life(t, nr);
 	case __NR_exit:
-		return serve_exit(t);
 	case __NR_exit_group:
-		return serve_exit_group(t);
+		return nr == __NR_exit ? serve_exit(t) : serve_exit_group(t);
 	case __NR_rt_sigaction:
 		return serve_sigaction(t);
 	case __NR_rt_sigprocmask:
@@ -425,6 +440,8 @@ long serve_special(struct thread *t, long nr)
 	case __NR_mprotect:
 	case __NR_pkey_mprotect:
 		return serve_mprotect(t);
+	case __NR_mlockall:
+		return serve_mlockall(t);
 	case __NR_shmat:
 	case __NR_shmdt:
 		return nr == __NR_shmat ? serve_shmat(t) : shm_detach(t);
@@ -433,9 +450,8 @@ long serve_special(struct thread *t, long nr)
 	case __NR_personality:
 		return serve_personality(t);
 	case __NR_prctl:
-		return serve_prctl(t);
 	case __NR_arch_prctl:
-		return serve_arch_prctl(t);
+		return nr == __NR_prctl ? serve_prctl(t) : serve_arch_prctl(t);
 	case __NR_seccomp:
 		return serve_seccomp(t);
 	case __NR_rseq:
