@@ -20,11 +20,15 @@ static unsigned long resident_kib(void)
 	return kib;
 }
 
-int main(void)
+/* mlockall serve: until it is killed. */
+int main(int argc, char **argv)
 {
 	char *at;
 
+	(void)argv;
 	CHECK(!mlockall(MCL_CURRENT | MCL_FUTURE));
+	while (argc > 1)
+		usleep(10000);
 	at = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(at != MAP_FAILED);
 	memset(at, 1, MIB);

@@ -392,7 +392,7 @@ static long serve_mlockall(struct thread *t)
 	const uint64_t asked = t->frame.rdi;
 	long result;
 
-	if (boot.streams && asked & (MCL_CURRENT | MCL_FUTURE))
+	if (streams.conduct && asked & (MCL_CURRENT | MCL_FUTURE))
 		t->frame.rdi |= MCL_ONFAULT;
 	result = call_kernel(t);
 	t->frame.rdi = asked;

@@ -68,12 +68,28 @@ static void streams_unmap(void)
 	space_grow(-(int64_t)len);
 }
 
+/* What its program maps is fetched at once (mlockall), and with followers it is not: special.c. */
+static void locks_loosen(void)
+{
+	long at = OWN6(__NR_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+	uint8_t there = 0;
+
+	if (at < 0)
+		return;
+	OWN3(__NR_mincore, at, 4096, &there);
+	OWN2(__NR_munmap, at, 4096);
+	if (there & 1)
+		OWN1(__NR_mlockall, MCL_FUTURE | MCL_ONFAULT);
+}
+
 /* Where the sections are to be there is nothing yet that can be written or read. */
 static bool conduct_map(int32_t fd)
 {
 	uint64_t len = section_offset(start.chunks, start.sections);
 	long at;
 
+	locks_loosen();
 	space_grow((int64_t)len);
 	at = OWN6(__NR_mmap, 0, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at < 0) {
