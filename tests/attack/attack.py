@@ -228,7 +228,7 @@ def attack(binary, folder, how, count, followers, number):
             stand(client, name, folder, followers)
         if how == "heir":
             heir(client, name, folder, followers)
-        if how == "starve":
+        if how in ("starve", "crowd"):
             starve(client, name, folder)
         if how == "mire":
             mire(client, name, folder)

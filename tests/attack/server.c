@@ -341,7 +341,7 @@ static bool shown_made(void)
 
 static uint32_t own_slot(void)
 {
-	uint32_t me = (uint32_t)raw(SYS_getpid, 0, 0, 0, 0, 0), i = 0;
+	uint32_t me = (uint32_t)raw(SYS_gettid, 0, 0, 0, 0, 0), i = 0;
 
 	while (i < AREA_THREADS && slots()[i].owner != me)
 		i++;
@@ -660,6 +660,48 @@ static bool starve(void)
 	return false;
 }
 
+#define CROWD	500
+
+/* Whether a process with many threads runs. */
+static void *runs_ask(void *arg)
+{
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN);
+	sleep_call *asleep = (sleep_call *)(sign - 25);
+	struct timespec look = { 0, 100000000 };
+	const struct boot *boot = boot_find();
+	unsigned i = own_slot();
+	struct request r;
+
+	while (raw(SYS_access, (long)"DONE", F_OK, 0, 0, 0)) {
+		uint32_t *word = &((struct brief *)brief.at)->answer[i];
+
+		r = (struct request){ .state = RS_ASKED, .slot = i, .key = boot->key,
+				      .kind = REQ_RUNS, .args = { 0, (uint64_t)arg } };
+		asks(i);
+		ring();
+		asleep(SYS_futex, (long)word, FUTEX_WAIT, *word, (long)&look, 0, &r);
+	}
+	return arg;
+}
+
+/* Until there is a file DONE: all of its threads ask the monitor to look at all of them. */
+static bool crowd(void)
+{
+	uint64_t me = (uint64_t)raw(SYS_getpid, 0, 0, 0, 0, 0);
+	pthread_t thread;
+	pthread_attr_t small;
+
+	if (!boot_find())
+		return true;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 1 << 16);
+	for (int i = 0; i < CROWD; i++)
+		pthread_create(&thread, &small, runs_ask, (void *)me);
+	while (raw(SYS_access, (long)"DONE", F_OK, 0, 0, 0))
+		raw(SYS_nanosleep, (long)&(struct timespec){ 0, 100000000 }, 0, 0, 0, 0);
+	return false;
+}
+
 /*
  * Until there is a file DONE: each thread asks something and does not stand still, whatever
  * it does, and so does a stranger's.
@@ -869,6 +911,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return wake(victim);
 	if (!strcmp(how, "starve"))
 		return starve();
+	if (!strcmp(how, "crowd"))
+		return crowd();
 	if (!strcmp(how, "heir"))
 		return heir();
 	if (!strcmp(how, "stand"))

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -118,8 +119,8 @@ uint64_t thread_used_us(pid_t pid, pid_t tid)
 	return sscanf(text, "%lu", &ns) == 1 ? ns / 1000 : UINT64_MAX / 2;
 }
 
-/* One of the process' threads is. */
-static bool threads_any(pid_t pid, bool (*is)(pid_t pid, pid_t tid))
+/* One of the process' threads is, of so many at most. */
+static bool threads_any(pid_t pid, bool (*is)(pid_t pid, pid_t tid), unsigned most)
 {
 	const struct dirent *d;
 	bool any = false;
@@ -128,10 +129,11 @@ static bool threads_any(pid_t pid, bool (*is)(pid_t pid, pid_t tid))
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
-	while (tasks && !any && (d = readdir(tasks))) {
+	while (tasks && !any && most && (d = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(d->d_name, NULL, 10);
 
 		any = tid > 0 && is(pid, tid);
+		most -= tid > 0;
 	}
 	if (tasks)
 		closedir(tasks);
@@ -146,7 +148,8 @@ static bool thread_lives(pid_t pid, pid_t tid)
 bool process_over(pid_t pid)
 {
 	/* A thread whose execve was under way has become the first meanwhile. */
-	return thread_ended(pid, pid) && !threads_any(pid, thread_lives) && thread_ended(pid, pid);
+	return thread_ended(pid, pid) && !threads_any(pid, thread_lives, UINT_MAX) &&
+	       thread_ended(pid, pid);
 }
 
 enum runs thread_wants(pid_t pid, pid_t tid)
@@ -161,9 +164,9 @@ bool thread_runs(pid_t pid, pid_t tid)
 	return thread_wants(pid, tid) != RUNS_NOT;
 }
 
-bool process_runs(pid_t pid)
+bool process_runs(pid_t pid, unsigned most)
 {
-	return threads_any(pid, thread_runs);
+	return threads_any(pid, thread_runs, most);
 }
 
 uint64_t process_began(pid_t pid)

@@ -66,8 +66,8 @@ uint64_t thread_used_us(pid_t pid, pid_t tid);
 bool thread_runs(pid_t pid, pid_t tid);
 /* And what it is that it lacks. */
 enum runs thread_wants(pid_t pid, pid_t tid);
-/* ... or any thread of the process. */
-bool process_runs(pid_t pid);
+/* ... or any thread of the process, of so many that are looked at. */
+bool process_runs(pid_t pid, unsigned most);
 /* Asks the thread to come to our code (abi/knock.h). */
 void thread_knock(pid_t pid, pid_t tid);
 

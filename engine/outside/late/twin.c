@@ -292,10 +292,10 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 /* Each of its processes is waited for by the others. */
 static bool any_runs(const struct version *v)
 {
-	bool any = process_runs(v->server);
+	bool any = process_runs(v->server, AREA_THREADS);
 
 	for (unsigned i = 0; i < v->rewind.wanted_copies; i++)
-		any |= process_runs(v->rewind.wanted[i].of);
+		any |= process_runs(v->rewind.wanted[i].of, AREA_THREADS);
 	return any;
 }
 

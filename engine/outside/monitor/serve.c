@@ -392,6 +392,12 @@ static int64_t request_serve(struct version *v, const struct request *r)
 	}
 }
 
+/*
+ * Limit (followers): threads of a child that are looked at, where its parent asks whether it runs.
+ * Beyond: they are taken to be asleep.
+ */
+#define RUNS_LOOKED	16
+
 /* Of a process: that one of its threads does. */
 static int64_t runs_serve(const struct version *v, const struct request *r)
 {
@@ -399,7 +405,7 @@ static int64_t runs_serve(const struct version *v, const struct request *r)
 
 	if (tid)
 		return thread_wants(r->pid, tid);
-	return version_owns(v, pid, pid) && process_runs(pid) ? RUNS_CPU : RUNS_NOT;
+	return version_owns(v, pid, pid) && process_runs(pid, RUNS_LOOKED) ? RUNS_CPU : RUNS_NOT;
 }
 
 /* Those that only sessions with followers know. */

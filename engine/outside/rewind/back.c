@@ -219,7 +219,7 @@ static bool any_runs(const struct version *v)
 	bool any = false;
 
 	for (unsigned i = 0; i < rw->copies && !any; i++)
-		any = process_runs(rw->copy[i].pid);
+		any = process_runs(rw->copy[i].pid, AREA_THREADS);
 	for (uint32_t i = 0; i < version_slots(v) && !any; i++) {
 		const struct slot *s = &v->area->slot[i];
 
