@@ -38,10 +38,7 @@ bool monitor_alive(void)
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
-/*
- * All that wait hear it: the bell's thread, the loop in the middle of a takeover, and the thread
- * that will have to reach into this process.
- */
+/* All that wait hear it: the bell's thread, and the loop in the middle of a takeover. */
 void request_ring(void)
 {
 	PUBLISH_BY(area_doorbell, fetch_add, &area()->doorbell, 1);
@@ -88,7 +85,7 @@ void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 	r->slot = (uint32_t)(t->slot - area()->slot);
 	r->seen = __atomic_load_n(answers(t), __ATOMIC_RELAXED);
 	r->serial++;
-	r->state = RS_ASKED;
+	PUBLISH(request_asked, &r->state, RS_ASKED);
 	slot_ask(t);
 }
 

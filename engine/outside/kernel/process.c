@@ -247,7 +247,7 @@ void thread_status_ready(pid_t pid)
 	status_at.fd = status_open(pid, pid);
 }
 
-/* One that is gone stays so, whoever has its number by now. */
+/* False: it is to be opened by its name; of one that is gone nothing is read here. */
 static bool status_known(pid_t pid, pid_t tid, char *text)
 {
 	ssize_t n = pid == tid && pid == status_at.pid ?

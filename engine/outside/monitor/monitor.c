@@ -354,7 +354,7 @@ static void due_serve(struct monitor *m)
 	followers_judge(m);
 }
 
-/* True: the session is over.  To ask ends who has not ended, but once more may give him time. */
+/* True: the session is over.  Asked here alone: that ends followers, or gives them time anew. */
 static bool loop(struct monitor *m)
 {
 	for (;;) {
