@@ -28,7 +28,8 @@
 #include "engine/outside/session/memory.h"
 
 #define KERNEL_THREAD	0x00200000	/* PF_KTHREAD, of field 9 of /proc/PID/stat */
-#define ROOM_NEEDED	(64ull << 20)	/* of the address space: 52 MiB, and a block a thread */
+#define ROOM_NEEDED	(64ull << 20)	/* of the address space; and of each thread: */
+#define ROOM_THREAD	(64ull << 10)
 #define MEMORY_NEEDED	(16ull << 20)	/* code that is written, blocks, tables: at the most */
 #define GET_DISPATCH	0x4211		/* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG */
 
@@ -232,12 +233,13 @@ static bool calls_vsyscall(pid_t pid)
 
 static bool is_short(pid_t pid)
 {
-	unsigned long size = (unsigned long)status_number(pid, "VmSize");
+	uint64_t size = (uint64_t)status_number(pid, "VmSize") * 1024 + ROOM_NEEDED +
+			(uint64_t)status_number(pid, "Threads") * ROOM_THREAD;
 	struct rlimit room = { RLIM_INFINITY, RLIM_INFINITY };
 
 	prlimit(pid, RLIMIT_AS, NULL, &room);
 	return cost_room(pid) < MEMORY_NEEDED ||
-	       (room.rlim_cur != RLIM_INFINITY && size * 1024 + ROOM_NEEDED > room.rlim_cur);
+	       (room.rlim_cur != RLIM_INFINITY && size > room.rlim_cur);
 }
 
 /* In this order: each may rely on those before it. */
@@ -264,7 +266,7 @@ static const struct row {
 	{ is_shared, "another process has the same memory",
 	  "it may be starting a program: try again" },
 	{ is_short, "there is too little memory, or its limit (ulimit -v) is near",
-	  "16 MiB are needed, and 64 MiB of its address space" },
+	  "16 MiB are needed, and 64 MiB of its address space, with 64 KiB for each thread" },
 	{ calls_vsyscall, "it may call by the vsyscall page, which only a filter catches that "
 	  "cannot be taken away", "begin it with mve run" },
 };
