@@ -42,11 +42,10 @@ active proctype clock()
 #if FAULT != FAULT_LAST
 		draw(unused);
 #endif
+		ticks = ticks + 2;
 		atomic {
-#if FAULT == FAULT_DRAWN
-			ticks = ticks + 2;
-#else
-			ticks++;
+#if FAULT != FAULT_DRAWN
+			ticks--;
 #endif
 			number[told] = n;
 			told++

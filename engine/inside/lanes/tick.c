@@ -290,9 +290,11 @@ uint64_t tick_number(struct thread *t, bool hold)
 	seq = lead_seq();
 	giving_set(t, seq);
 	lead_seq();
-	now = BOTH_BY(ticks, add_fetch, &ticks, hold ? 2 - TICK_DRAWN : 2);
-	if (hold)
+	now = BOTH_BY(ticks, add_fetch, &ticks, 2) & ~TICK_DRAWN;
+	if (hold) {
+		BOTH_BY(ticks, fetch_and, &ticks, ~TICK_DRAWN);
 		PUBLISH(ticks_held, &t->ticks.held, now);
+	}
 	if (hold || t->ticks.shown == now - 2)
 		t->ticks.shown = now;
 	return seq;
@@ -302,6 +304,8 @@ uint64_t tick_number(struct thread *t, bool hold)
 void tick_told(struct thread *t)
 {
 	giving_end(t);
+	if (!t->holds)
+		return;
 	if (tick_holder == t) {
 		/* Who said `away`, or came back, before it saw the tick is seen to have done so. */
 		everyones_barrier();
