@@ -115,8 +115,10 @@ void order_tick(struct thread *t, const struct event *e)
 	if (t->tick_at == at || wait_given_up(WAIT_second))
 		return;
 	t->tick_at = at;
-	if (clock && t->ticking)
-		return;		/* it goes on, and the others stand */
+	/* It goes on, and the others stand; but where its leader's was held by one meanwhile. */
+	if (clock && t->ticking && !others_to_tick(t, e->seq))
+		return;
+	order_tick_over(t);
 	others_wait(t, e->seq, clock ? others_at_work : others_tick);
 	t->ticking = clock;
 }
