@@ -58,8 +58,11 @@ static void limits_take(struct log_head *h)
 	for (int i = 0; i < LOG_LIMITS; i++) {
 		struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
 
+		/* Ours are others. */
 		if (i == RLIMIT_FSIZE)
-			r = start_kept()->file_size;	/* ours is another */
+			r = start_kept()->file_size;
+		else if (i == RLIMIT_NOFILE)
+			r = start_kept()->files;
 		else
 			getrlimit(i, &r);
 		h->limit[i][0] = r.rlim_cur;

@@ -52,11 +52,17 @@ void start_keep_first(void)
 
 void start_keep_set(const struct start_keep *k)
 {
+	struct rlimit most;
+
 	keep = *k;
 	MUST(keep.actions < KEEP_ACTIONS);
 	keep.sig[keep.actions] = SIGXFSZ;
 	keep.action[keep.actions++] = first_xfsz;
 	keep.file_size = first_size;
+	/* A takeover has hundreds of the old leader's in our hands, whatever its own limit is. */
+	getrlimit(RLIMIT_NOFILE, &keep.files);
+	most.rlim_cur = most.rlim_max = keep.files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
 }
 
 const struct start_keep *start_kept(void)
@@ -176,6 +182,7 @@ static void keep_give_back(void)
 	for (size_t i = 0; i < keep.actions; i++)
 		sigaction(keep.sig[i], &keep.action[i], NULL);
 	setrlimit(RLIMIT_FSIZE, &keep.file_size);
+	setrlimit(RLIMIT_NOFILE, &keep.files);
 }
 
 /* In the child: says that it may be seized, waits until it is, then becomes the program. */

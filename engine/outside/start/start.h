@@ -14,7 +14,7 @@
 
 struct start_keep {
 	sigset_t mask;
-	struct rlimit file_size;
+	struct rlimit file_size, files;
 	size_t actions;
 	int sig[KEEP_ACTIONS];
 	struct sigaction action[KEEP_ACTIONS];
