@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/outside/follow/given.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/takeover/takeover.h"
 
@@ -116,6 +117,38 @@ Test(given, starved)
 	for (int i = 0; i < 2; i++)
 		end(spinner[i]);
 	end(pid);
+}
+
+/* Who looks has no processor, and nobody is served: a sleeper may wait for that. */
+Test(given, unlooked)
+{
+	struct version v = { .area = aligned_alloc(_Alignof(struct area), sizeof(struct area)) };
+	pid_t spinner[2], pid = child(false, SCHED_OTHER);
+	uint64_t queued;
+	struct given p;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	memset(v.area, 0, sizeof(*v.area));
+	v.area->slots_high = 1;
+	v.area->slot[0].owner = (uint32_t)pid;
+	v.area->slot[0].pid = pid;
+	given_begin_waited(&p, &v, LIMIT_US);
+	for (int i = 0; i < 2; i++)
+		spinner[i] = child(true, SCHED_OTHER);
+	sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
+	while (own_queued_us() < p.queued_us + 2 * LIMIT_US)
+		;
+	/* So long a wait for a processor, and half of the limit beside it. */
+	queued = own_queued_us() - p.queued_us;
+	p.began_us = p.looked_us = now_us() - queued - LIMIT_US / 2;
+	cr_assert_not(given_over(&p));
+	for (int i = 0; i < 2; i++)
+		end(spinner[i]);
+	end(pid);
+	free(v.area);
 }
 
 /* Who has the leader wait for a follower has it wait for one without a processor, too. */

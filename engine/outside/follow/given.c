@@ -2,7 +2,8 @@
  * Time as a version has it.  On a busy machine a second of the clock may be a few
  * milliseconds of a processor: who is refused for being late must have had the time.
  * What its threads slept counts in full; while one of them could run, only what its
- * processes got of a processor.  A limit of the clock stands beside it, for clients wait.
+ * processes got of a processor; and what we waited for one ourselves does not count, for
+ * they may have waited for us.  A limit of the clock stands beside it, for clients wait.
  */
 #include <time.h>
 
@@ -62,8 +63,10 @@ static bool could_run(const struct version *v)
 
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us)
 {
+	uint64_t queued = own_queued_us();
+
 	*p = (struct given){ .v = v, .began_us = now_us(), .limit_us = limit_us,
-			     .most_us = GIVEN_MOST_US };
+			     .most_us = GIVEN_MOST_US, .queued_us = queued };
 	p->looked_us = p->began_us;
 	p->cpu_us = version_cpu_us(v);
 }
@@ -103,20 +106,32 @@ void given_serve(struct given *p, struct monitor *m)
 	given_ours(p, now + (m->vain_us - vain));
 }
 
+static uint64_t since(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
+/*
+ * We may lose the processor between two of these looks at clocks.  What we wait for it around
+ * `now`, or as we serve, is taken away twice: for the version, not against it.
+ */
 bool given_over(struct given *p)
 {
-	uint64_t now = now_us(), cpu, went, got;
+	uint64_t now = now_us(), queued, cpu, went, got;
 
 	MUST(p->v && p->looked_us >= p->began_us);
 
 	if (now - p->looked_us < GIVEN_LOOK_US)
 		return had_all(p, now);
+	queued = own_queued_us();
+	now = now_us();
 	cpu = version_cpu_us(p->v);
-	went = now - p->looked_us;
-	got = cpu > p->cpu_us ? cpu - p->cpu_us : 0;
+	went = since(now, p->looked_us + since(own_queued_us(), p->queued_us));
+	got = since(cpu, p->cpu_us);
 	p->had_us += could_run(p->v) && got < went ? got : went;
 	p->looked_us = now;
 	p->cpu_us = cpu;
+	p->queued_us = queued;
 	return had_all(p, now);
 }
 

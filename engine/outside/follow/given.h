@@ -16,15 +16,16 @@ struct version;
 struct given {
 	const struct version *v;
 	uint64_t began_us, looked_us, cpu_us, had_us, limit_us, most_us;
+	uint64_t queued_us;	/* that we ourselves have waited for a processor, by then */
 	bool over;	/* it was, when given_past() was asked */
 };
 
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
 /* What children had that its processes have waited for: `cpu_us` knows nothing of them. */
 uint64_t given_ended_us(const struct version *v);
-/* The same of a follower that the user has the leader wait for: however long that is. */
+/* The same where the user wants it to be waited for: however long that is. */
 void given_begin_waited(struct given *p, const struct version *v, uint64_t limit_us);
-/* The same at the end of all. */
+/* The same at the end of all, of one that may have come to a halt. */
 void given_begin_ending(struct given *p, const struct version *v, uint64_t limit_us);
 /* The monitor has looked at it since then: that was none of its time. */
 void given_ours(struct given *p, uint64_t since_us);

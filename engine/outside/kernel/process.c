@@ -119,6 +119,15 @@ uint64_t thread_used_us(pid_t pid, pid_t tid)
 	return sscanf(text, "%lu", &ns) == 1 ? ns / 1000 : UINT64_MAX / 2;
 }
 
+uint64_t own_queued_us(void)
+{
+	char text[128];
+	uint64_t ns;
+
+	text_read("/proc/thread-self/schedstat", text, sizeof(text));
+	return sscanf(text, "%*u %lu", &ns) == 1 ? ns / 1000 : 0;
+}
+
 /* One of the process' threads is, of so many at most. */
 static bool threads_any(pid_t pid, bool (*is)(pid_t pid, pid_t tid), unsigned most)
 {

@@ -62,6 +62,8 @@ bool process_over(pid_t pid);
 bool thread_has_memory(pid_t pid, pid_t tid);
 /* What the thread has used of processors; where nobody counts it, more than any limit. */
 uint64_t thread_used_us(pid_t pid, pid_t tid);
+/* How long this thread has waited for a processor; where nobody counts it, 0. */
+uint64_t own_queued_us(void);
 /* Whether the kernel would let the thread run, if there were a processor. */
 bool thread_runs(pid_t pid, pid_t tid);
 /* And what it is that it lacks. */
