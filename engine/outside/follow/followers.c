@@ -34,13 +34,14 @@
 #include "engine/outside/report/reports.h"
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
+#include "engine/outside/start/exec.h"
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define REPORTED_MS	3000	/* and may still be writing its own report */
 #define FINISH_US	3000000	/* so long without progress the rest of the stream may be read */
-#define FINISH_MOST_US	10000000 /* and so long in all */
+#define FINISH_MOST_US	10000000 /* and so long in all, whatever the clock says: it reads on */
 #define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
 #define FINDING_MS	13000	/* and what a sanitizer says at the end may take so long */
 #define FINISH_LOOK_MS	5
@@ -348,6 +349,12 @@ static void uncompared_say(const struct monitor *m, const struct version *v)
 			  m->session.name, v->name);
 }
 
+/* An answer, or a program's beginning, for which a child of ours may have no processor. */
+static bool is_owed(const struct monitor *m, const struct version *v)
+{
+	return held_any(m, v, REQ_NONE) || exec_any(m);
+}
+
 /* Who has read on since the last look has his time again. */
 static void finish_look(struct monitor *m, struct version *v)
 {
@@ -357,10 +364,14 @@ static void finish_look(struct monitor *m, struct version *v)
 	if (!follows(m, v))
 		return;
 	streams_lag(m, v->index, &v->finish_cells);
+	if (!begins && is_owed(m, v)) {
+		given_ours(&v->finish, v->finish.looked_us);
+		given_ours(&v->finish_all, v->finish_all.looked_us);
+	}
 	if (!begins && v->finish_cells >= was)
 		return;
 	if (begins)
-		given_begin_ending(&v->finish_all, v, FINISH_MOST_US);
+		given_begin_waited(&v->finish_all, v, FINISH_MOST_US);
 	given_begin_ending(&v->finish, v, FINISH_US);
 	m->finish_ms = now_ms();
 }

@@ -197,7 +197,7 @@ bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
-		if (m->held[i].version == v && m->held[i].request.kind == kind)
+		if (m->held[i].version == v && (!kind || m->held[i].request.kind == kind))
 			return true;
 	return false;
 }

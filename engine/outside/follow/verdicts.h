@@ -28,6 +28,7 @@ void held_void(struct monitor *m, uint32_t kind, int64_t reply);
 bool held_leave(struct monitor *m, struct version *v, pid_t pid);
 /* What a thread of the process has asked that has crashed; NULL: none has. */
 const struct request *held_crashed(const struct monitor *m, pid_t pid);
+/* Something of the kind is held of it; REQ_NONE: of any. */
 bool held_any(const struct monitor *m, const struct version *v, uint32_t kind);
 bool held_crash(const struct monitor *m, const struct version *v);
 void held_forget(struct monitor *m, const struct version *v);
