@@ -19,6 +19,7 @@
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/order/baton.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/rewind/image.h"
@@ -221,6 +222,12 @@ void lock_futile_note(uint64_t ns)
 	__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
 }
 
+static bool tells_turn(const struct event *e, uint64_t bucket)
+{
+	return bucket == LOCK_BATON_BUCKET ? event_is_turn(e)
+					   : e->kind == EVENT_LOCK && event_bucket(e) == bucket;
+}
+
 /* The lane's unread events that have turns of the bucket between the two. */
 static uint64_t turns_unread(const struct thread *o, uint64_t bucket, uint64_t done, uint64_t turn)
 {
@@ -230,8 +237,7 @@ static uint64_t turns_unread(const struct thread *o, uint64_t bucket, uint64_t d
 	if (!reader_attach_other(&r, &streams, o->lane))
 		return turn;	/* it moves */
 	for (const struct event *e = reader_look(&r); e; e = reader_next(&r))
-		n += e->kind == EVENT_LOCK && event_bucket(e) == bucket && event_turn(e) > done &&
-		     event_turn(e) < turn;
+		n += tells_turn(e, bucket) && event_turn(e) > done && event_turn(e) < turn;
 	return n;
 }
 
