@@ -112,6 +112,8 @@ static uint32_t try_at(const struct thread *t, uint64_t seq)
 
 void again_met(struct thread *t, const struct event *e)
 {
+	/* A lock's turn was drawn before its number: who stands may stand for that. */
+	order_test *behind = event_has_turn(e) ? able_behind : order_awake_behind;
 	uint64_t seq = e->seq;
 	uint32_t try = try_at(t, seq);
 
@@ -119,7 +121,7 @@ void again_met(struct thread *t, const struct event *e)
 		return;
 	if (try % AGAIN_WAYS == AGAIN_PUT_OFF)
 		put_off(t, seq, try);
-	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&
+	else if (!t->ticking && order_wait_while(t, seq, behind, WAIT_again) &&
 		 try % AGAIN_WAYS == AGAIN_STEPS &&
 		 !in_turns() && !wait_met_often(WAIT_apart))	/* none is at work; some are ever */
 		order_wait_while(t, seq, others_able_busy, WAIT_apart);
