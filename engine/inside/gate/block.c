@@ -3,7 +3,8 @@
  *
  * A block is taken by the parent before a clone and given back by the thread's
  * own last instruction before exit (thread_exit in gate.S), so nothing may free
- * it later.  Blocks are mapped once and used again.  A slot outlives its thread
+ * it later; but a child that shared our memory may have ended without that, by
+ * exit_group or a signal.  Blocks are mapped once and used again.  A slot outlives its thread
  * only as counts: the next owner counts on.
  */
 #include <asm/unistd.h>
@@ -69,17 +70,43 @@ static struct thread *block_at(uint32_t index)
 	return block_use(index);
 }
 
-/* A block for a new thread, or NULL when there is none. */
-struct thread *block_take(void)
+static struct thread *block_find(void)
 {
-	struct thread *t = NULL;
-
-	latch_take(LATCH_blocks);
-	for (uint32_t w = 0; w < BLOCKS / 64 && !t; w++) {
+	for (uint32_t w = 0; w < BLOCKS / 64; w++) {
 		uint64_t bits = CONSUME(block_used, &used[w]);
 
 		if (~bits)
-			t = block_at(w * 64 + (uint32_t)__builtin_ctzll(~bits));
+			return block_at(w * 64 + (uint32_t)__builtin_ctzll(~bits));
+	}
+	return NULL;
+}
+
+/* Who waits for the child of a vfork frees its block himself. */
+static bool is_gone(const struct thread *o)
+{
+	return is_guest(o) && !(o->clone_flags & CLONE_VFORK) && o->tid > 0 &&
+	       o->pid != thread_self()->pid && OWN3(__NR_tgkill, o->pid, o->tid, 0) == -ESRCH;
+}
+
+static void guests_bury(void)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (is_gone(o))
+			block_free(o);
+}
+
+/* A block for a new thread, or NULL when there is none. */
+struct thread *block_take(void)
+{
+	struct thread *t;
+
+	latch_take(LATCH_blocks);
+	t = block_find();
+	if (!t) {
+		guests_bury();
+		t = block_find();
 	}
 	/* Not that of a thread which lives: that is its stack. */
 	MUST(!t || (t != thread_self() && t->index < BLOCKS && blocks[t->index] == t));
