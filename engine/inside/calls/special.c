@@ -399,6 +399,25 @@ static long serve_mlockall(struct thread *t)
 	return result;
 }
 
+static long serve_memory(struct thread *t, long nr)
+{
+	switch (nr) {
+	case __NR_mmap:
+		return serve_mmap(t);
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+		return serve_mprotect(t);
+	case __NR_mlockall:
+		return serve_mlockall(t);
+	case __NR_shmat:
+		return serve_shmat(t);
+	case __NR_shmdt:
+		return shm_detach(t);
+	default:
+		return call_kernel(t);
+	}
+}
+
 long serve_special(struct thread *t, long nr)
 {
 	switch (nr) {
@@ -410,8 +429,9 @@ long serve_special(struct thread *t, long nr)
 	case __NR_execveat:
 		return above.life(t, nr);
 	case __NR_exit:
+		return serve_exit(t);
 	case __NR_exit_group:
-		return nr == __NR_exit ? serve_exit(t) : serve_exit_group(t);
+		return serve_exit_group(t);
 	case __NR_rt_sigaction:
 		return serve_sigaction(t);
 	case __NR_rt_sigprocmask:
@@ -435,23 +455,14 @@ long serve_special(struct thread *t, long nr)
 	case __NR_signalfd:
 	case __NR_signalfd4:
 		return serve_signalfd(t);
-	case __NR_mmap:
-		return serve_mmap(t);
-	case __NR_mprotect:
-	case __NR_pkey_mprotect:
-		return serve_mprotect(t);
-	case __NR_mlockall:
-		return serve_mlockall(t);
-	case __NR_shmat:
-	case __NR_shmdt:
-		return nr == __NR_shmat ? serve_shmat(t) : shm_detach(t);
 	case __NR_ptrace:
 		return serve_ptrace(t);
 	case __NR_personality:
 		return serve_personality(t);
 	case __NR_prctl:
+		return serve_prctl(t);
 	case __NR_arch_prctl:
-		return nr == __NR_prctl ? serve_prctl(t) : serve_arch_prctl(t);
+		return serve_arch_prctl(t);
 	case __NR_seccomp:
 		return serve_seccomp(t);
 	case __NR_rseq:
@@ -469,6 +480,6 @@ long serve_special(struct thread *t, long nr)
 	case __NR_set_tid_address:
 		return serve_tid_address(t);
 	default:
-		return call_kernel(t);
+		return serve_memory(t, nr);
 	}
 }
